@@ -62,5 +62,4 @@ try:
     navigation.run()
 finally:  # beneath an error too
     fragments.start_ticks()
-app_state.end_page()
 app_state.warm_up().start()

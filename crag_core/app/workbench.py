@@ -36,7 +36,7 @@ from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
 from crag_core.experiments.batch import Recorded
-from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.comparison.outcome import Setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable

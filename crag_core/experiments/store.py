@@ -17,8 +17,7 @@ from typing import Generic, TypeVar
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.comparison.outcome import MEANING, Outcome
-from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.comparison.outcome import MEANING, Outcome, Setup
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet
@@ -33,8 +32,6 @@ _LAYOUT = """
 CREATE TABLE crag_texts (
   number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, name TEXT NOT NULL, text BLOB NOT NULL,
   UNIQUE (kind, name));
-CREATE TABLE crag_conditions (
-  log TEXT NOT NULL, fingerprint TEXT NOT NULL, told TEXT NOT NULL, PRIMARY KEY (log, fingerprint));
 CREATE TABLE crag_scored (
   log TEXT NOT NULL, conditions TEXT NOT NULL, key TEXT NOT NULL, facts TEXT NOT NULL, record BLOB NOT NULL,
   PRIMARY KEY (log, conditions, key))
@@ -106,10 +103,8 @@ class OutcomeLog(Generic[Facts]):
         meaning = {"meaning": self._meaning} if self._meaning > 1 else {}
         written = json.dumps(to_plain(facts) | meaning)
         record = zlib.compress(json.dumps(trace.to_dict()).encode("ascii"))
-        told = json.dumps(to_plain(self.conditions))
+        row = (*self._own, facts.key, written, record)
         with self._tables.writing() as database:
-            database.execute("INSERT OR IGNORE INTO crag_conditions VALUES (?, ?, ?)", (*self._own, told))
-            row = (*self._own, facts.key, written, record)
             database.execute("INSERT OR REPLACE INTO crag_scored VALUES (?, ?, ?, ?, ?)", row)
 
 
@@ -247,9 +242,8 @@ class ExperimentStore:
                 database.executemany("INSERT OR IGNORE INTO crag_texts (kind, name, text) VALUES (?, ?, ?)", texts)
             return
         with sqlite_file.earlier(path) as source, self.tables.writing() as database:
-            for table, marks in (("conditions", "?, ?"), ("scored", "?, ?, ?, ?")):
-                add = f"INSERT OR IGNORE INTO crag_{table} VALUES ('{path.stem}', {marks})"
-                database.executemany(add, source.execute(f"SELECT * FROM {table}"))
+            add = f"INSERT OR IGNORE INTO crag_scored VALUES ('{path.stem}', ?, ?, ?, ?)"
+            database.executemany(add, source.execute("SELECT * FROM scored"))
 
     def _names(self, kind: str) -> tuple[str, ...]:
         found = self.tables.rows("SELECT name FROM crag_texts WHERE kind = ?", kind)

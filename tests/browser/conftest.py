@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 import pytest
 from fpdf import FPDF
-from playwright.sync_api import Browser, BrowserContext, Download, Page, TimeoutError, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Download, Locator, Page, TimeoutError, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -211,6 +211,11 @@ def upload(page: Page, url: str, *files: Path) -> None:
 def ask(page: Page, question: str) -> None:
     page.get_by_label("Your question").fill(question)
     page.get_by_test_id("stFormSubmitButton").get_by_role("button").click()
+
+
+def stop_button(page: Page) -> Locator:
+    """Ours: Streamlit has one in its head where a page takes long."""
+    return page.get_by_test_id("stBaseButton-secondary").filter(has_text="Stop")
 
 
 def settled(page: Page) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, WebSocketRoute, expect
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.storage.history import HistoryStore
-from tests.browser.conftest import PATIENCE, ask, serve, settled
+from tests.browser.conftest import PATIENCE, ask, serve, settled, stop_button
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -71,7 +71,7 @@ def test_a_run_goes_on_without_its_page_which_finds_it_again(page: Page, tmp_pat
     ):  # fmt: skip
         page.goto(url)
         ask(page, QUESTION)
-        stop, question = page.get_by_role("button", name="Stop"), page.get_by_label("Your question")
+        stop, question = stop_button(page), page.get_by_label("Your question")
         expect(page.get_by_text("Dues").first).to_be_visible(timeout=5 * PATIENCE)
         slider = page.get_by_test_id("stSlider").filter(has_text="Sentence cut-off").get_by_role("slider")
         slider.press("ArrowRight")

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from tests.browser import crowd
-from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve
+from tests.browser.conftest import PATIENCE, ROOT, ask, find_port, serve, stop_button
 from tests.matrix import mostly
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -64,7 +64,7 @@ def test_a_page_whose_ticks_have_stopped_is_drawn_anew(page: Page, tmp_path: Pat
         serve(tmp_path, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
     ):
         page.goto(url)
-        question, stop = page.get_by_label("Your question"), page.get_by_role("button", name="Stop")
+        question, stop = page.get_by_label("Your question"), stop_button(page)
         for asked, typed in (
             ("When does the first boat leave?", "Who founded it?"),
             ("Which vessels are there?", "Why?"),

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, roc_auc_score
+from sklearn.metrics import roc_auc_score
 
 from crag_core.experiments.statistics.curves import (
     auroc,
-    average_precision,
     graded,
-    precision_recall,
     risk_coverage,
     roc,
 )
@@ -47,7 +45,6 @@ def same(ours: Any, theirs: Any) -> None:
 @pytest.mark.parametrize(("seed", "decimals"), DRAWN)
 def test_areas_are_those_of_scikit_learn(seed: int, decimals: int) -> None:
     scores, positive = draw(seed, decimals=decimals)
-    same(average_precision(scores, positive), average_precision_score(positive, scores))
     same(known(auroc(scores, positive)).value, roc_auc_score(positive, scores))
 
 
@@ -66,11 +63,7 @@ def test_ungraded_questions_have_no_point_and_every_threshold_has_one() -> None:
     false_rate, true_rate, thresholds = known(roc(scores, positive))
     assert thresholds.tolist() == [np.inf, 0.9, 0.5, 0.2]
     assert (false_rate.tolist(), true_rate.tolist()) == ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
-    assert [values.tolist() for values in known(precision_recall(scores, positive))] == [
-        [pytest.approx(2 / 3), 0.5, 1.0, 1.0],
-        [1.0, 0.5, 0.5, 0.0],
-    ]
-    assert roc([0.5, NAN], [True, False]) is roc([], []) is precision_recall([0.5, NAN], [False, True]) is None
+    assert roc([0.5, NAN], [True, False]) is roc([], []) is None
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
@@ -92,6 +85,23 @@ def test_the_interval_of_auroc_is_delongs(seed: int, decimals: int) -> None:
     assert spread(known(auroc(scores, positive))) == pytest.approx(np.sqrt(variance))
 
 
+def test_values_of_one_cluster_count_as_one() -> None:
+    scores, positive = draw(1, 50)
+    once = known(auroc(scores, positive))
+    copied = [np.tile(values, 4) for values in (scores, positive, np.arange(50))]
+    assert known(auroc(copied[0], copied[1])).low > once.low + 0.01
+    clustered = known(auroc(*copied))
+    assert (clustered.value, clustered.low) == (pytest.approx(once.value), pytest.approx(once.low, abs=0.005))
+
+
+def test_positive_and_negative_of_the_same_questions_make_a_narrower_interval() -> None:
+    rng = np.random.default_rng(0)
+    hard = rng.normal(size=200)  # a question that draws low scores does so for both of its passages
+    scores = np.concatenate([hard + 0.5 + 0.3 * rng.normal(size=200), hard + 0.3 * rng.normal(size=200)])
+    positive, homes = np.repeat([True, False], 200), np.tile(np.arange(200), 2)
+    assert spread(known(auroc(scores, positive, homes))) < 0.6 * spread(known(auroc(scores, positive)))
+
+
 # --- small and ugly samples -------------------------------------------------------------------------------------------
 
 
@@ -107,7 +117,6 @@ def test_one_of_a_kind_gives_no_interval() -> None:
 
 def test_equal_scores_make_one_step() -> None:
     scores, positive = [0.5] * 4, [True, False, False, False]
-    assert average_precision(scores * 5, positive * 5) == 0.25
     curve = known(risk_coverage(scores, positive))
     assert (curve.coverage.tolist(), curve.risk.tolist(), curve.area) == ([1.0], [0.75], 0.75)
     told = known(auroc([0.5] * 40, [True, False] * 20))
@@ -118,12 +127,11 @@ def test_equal_scores_make_one_step() -> None:
 def test_of_one_kind_there_is_no_auroc(positive: list[bool], area: float) -> None:
     scores = [0.2, 0.9, 0.5]
     assert auroc(scores, positive) is None and known(risk_coverage(scores, positive)).area == area
-    assert (average_precision(scores, positive) is None) is not positive[0]
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_nothing_and_what_was_never_graded_is_nothing(count: int) -> None:
-    for curve in (auroc, average_precision, risk_coverage, roc, precision_recall):
+    for curve in (auroc, risk_coverage, roc):
         assert curve([NAN] * count, [True, False][:count]) is None
 
 
@@ -133,7 +141,6 @@ def test_what_was_never_graded_is_left_out() -> None:
     assert found.scores.tolist() == [0.9, 0.4, 0.6, 0.1, 0.2, 0.8]
     assert found.labels.tolist() == [True, False, True, False, True, False]
     assert auroc(scores, positive) == auroc(found.scores, found.labels) is not None
-    assert average_precision(scores, positive) == average_precision(found.scores, found.labels)
     assert str(risk_coverage(scores, positive)) == str(risk_coverage(found.scores, found.labels))
 
 

@@ -12,9 +12,8 @@ import pytest
 from crag_core.base.errors import BadRecord, ScoresUnavailable
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
-from crag_core.experiments.comparison.outcome import Evidence, Outcome, outcome_of
+from crag_core.experiments.comparison.outcome import Evidence, Outcome, Setup, outcome_of
 from crag_core.experiments.comparison.run_configurations import Contender, run_set
-from crag_core.experiments.comparison.setups import Setup
 from crag_core.experiments.labelled.graded import conditions_of, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import OUTCOMES, ExperimentStore, OutcomeLog
@@ -24,7 +23,7 @@ from tests import builders
 from tests.fakes import Bench, FakeModel
 
 ASKED = LabelledQuestion("When does the ferry leave?", Expected.CORRECT, ("nine",), "document-1.txt")
-SETUP = Setup(builders.settings(builders.policy("paper")), "corpus", name="paper", created="2026-01-01T00:00:00+00:00")
+SETUP = Setup(builders.settings(builders.policy("paper")), "corpus")
 FULL = Outcome(
     key=ASKED.key,
     run_id="run-1",

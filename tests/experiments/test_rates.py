@@ -13,7 +13,6 @@ from crag_core.experiments.thresholds.threshold_board import (
     CORRECT,
     INCORRECT,
     confusion,
-    macro_f1,
     rate,
 )
 from tests.experiments.made_up_sets import board, case
@@ -43,7 +42,7 @@ def test_rates_have_their_own_denominators() -> None:
     assert found.discarded and found.discarded.value == pytest.approx(1 / 3)
     assert found.web and found.web.value == pytest.approx(6 / 8)
     assert found.right and found.right.value == pytest.approx(4 / 8)
-    assert found.questions == 8 and found.macro_f1 is None  # one label names no single route
+    assert found.questions == 8
 
 
 def test_what_cannot_be_measured_is_none() -> None:
@@ -51,17 +50,6 @@ def test_what_cannot_be_measured_is_none() -> None:
     assert found.confidently_wrong is None and found.missed_web is None and found.needless_web is not None
     empty = rate(board(), np.array([], dtype=int))
     assert empty.right is None and empty.calls == 0.0
-
-
-def test_macro_f1_is_scikit_learns() -> None:
-    from sklearn.metrics import f1_score
-
-    seen = board(*(one for one in SEEN.cases if one.asked.expected is not Expected.UNANSWERABLE))
-    actions = seen.actions(0.3, 0.8)
-    told = f1_score(
-        [one.asked.expected.value for one in seen.cases], [ACTIONS[a].value for a in actions], average="macro"
-    )
-    assert macro_f1(confusion(seen, actions)) == pytest.approx(told, abs=1e-12)
 
 
 def test_either_route_is_right_for_an_unanswerable_question() -> None:

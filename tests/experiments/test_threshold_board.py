@@ -23,9 +23,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     CORRECT,
     INCORRECT,
     Board,
-    answer_rates,
     grid,
-    rate,
 )
 from tests.builders import CARD, POLICIES, changing, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
@@ -142,13 +140,3 @@ def test_ungraded_means_a_passage_that_counts_without_a_score() -> None:
 def test_no_question_at_all() -> None:
     seen = board()
     assert len(seen) == 0 and seen.actions().shape == (0,) and seen.web.shape == (0, 3) and seen.calls.shape == (0, 3)
-
-
-def test_a_doubtful_ending_is_counted_as_an_answer_or_not() -> None:
-    expected = (Expected.CORRECT, Expected.CORRECT, Expected.AMBIGUOUS, Expected.AMBIGUOUS)
-    found = board(*(case(n, one, 0.5) for n, one in enumerate(expected)))
-    actions = np.array([CORRECT, AMBIGUOUS, AMBIGUOUS, INCORRECT])
-    assert [one and one.value for one in answer_rates(found, actions)] == [1.0, 0.5]
-    plain = rate(found, actions)
-    assert plain.answered and plain.answered.value == 0.5
-    assert plain.confidently_wrong and plain.confidently_wrong.value == 0.0

@@ -16,8 +16,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, load_policies, suit
-from crag_core.experiments.comparison.outcome import Outcome
-from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.comparison.outcome import Outcome, Setup
 from crag_core.experiments.labelled.graded import Conditions, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.experiments.store import ExperimentStore
@@ -59,7 +58,7 @@ def keep_sound(home: Path) -> None:
     laboratory.keep_set(_SET)
     trace = Bench().pipeline.run("Question 1?")
     laboratory.scores(_MADE).add(scored_from(trace, _SET.questions[1]), trace)
-    setup = Setup(builders.settings(builders.policy("paper")), "corpus", name="Paper", created=_DATE)
+    setup = Setup(builders.settings(builders.policy("paper")), "corpus")
     laboratory.outcomes(setup).add(Outcome("key", trace.id, Action.CORRECT), trace)
     history = Workbench(Config(home=home)).history
     for one in (trace, whole_run("hostile"), run("plain")):
@@ -106,7 +105,6 @@ def keep_damaged(home: Path) -> None:
             "UPDATE crag_runs SET kept_at = 1e300, total_ms = -1e300, calls = -1, score = 7 WHERE rowid % 2"
         )
         database.execute("UPDATE crag_labels SET label = '[]', mark = 'perhaps'")
-        database.execute("UPDATE crag_conditions SET told = '[1, 2'")
         database.execute("UPDATE crag_scored SET facts = 'no facts', record = x'00'")
 
 

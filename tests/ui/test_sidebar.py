@@ -53,8 +53,9 @@ def test_sliders_are_told_again_what_they_hold_after_a_connection_was_made_anew(
     """The browser may have forgotten it with a page that was cut off in the middle."""
     app = start()
     told = [app.slider(key="strips").set_value(0.07).run().slider(key="strips").proto.set_value]
-    for key in ("another", "another"):
-        monkeypatch.setattr(app_state, "_connection", lambda key=key: key)
+    monkeypatch.setattr(app_state, "_connection", lambda: "another")
+    for held_for in (30.0, 0.0):
+        monkeypatch.setattr(app_state, "_HELD_FOR", held_for)
         slider = app.run().slider(key="strips")
         told.append(slider.proto.set_value)
         assert slider.value == 0.07

@@ -13,7 +13,7 @@ from crag_core.evaluators.policies import PLAIN, default_evaluator, known_card
 from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set, warm_up
 from crag_core.experiments.labelled.questions import LabelledSet
-from crag_core.pipeline.run import Listener, Run, WebMode, now
+from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, run_job, tune_state
@@ -189,14 +189,13 @@ def start_set(labelled: LabelledSet) -> None:
         return
     chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
-    created, turns = now(), run_job.turns()
+    turns = run_job.turns()
 
     def work(job: SetJob) -> SetProgress:
         corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does
-        setups = [replace(workbench.setup(one.choice, corpus), name=one.name, created=created) for one in chosen]
         contenders = [
-            Contender(pipeline, workbench.experiments.outcomes(setup))
-            for pipeline, setup in zip(pipelines, setups, strict=True)
+            Contender(pipeline, workbench.experiments.outcomes(workbench.setup(one.choice, corpus)))
+            for one, pipeline in zip(chosen, pipelines, strict=True)
         ]
         job.progress = run_set(
             labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import clean, counted
-from crag_core.experiments.comparison.setups import Setup
+from crag_core.experiments.comparison.outcome import Setup
 from crag_core.experiments.comparison.table import Cell, Row, Table, to_csv, to_data
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
 from crag_core.pipeline.run import now

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -42,7 +44,9 @@ THRESHOLDS, LOWER, UPPER = "thresholds", "lower", "upper"
 """Keys of the sliders: one range for both thresholds, or one each where the policy compares two scores."""
 DOUBTFUL = "doubtful"
 SENTENCES = "sentences"
-_SLIDERS = (THRESHOLDS, LOWER, UPPER, "strips", SENTENCES, DOUBTFUL)
+SLIDERS = (THRESHOLDS, LOWER, UPPER, "strips", SENTENCES)
+_HELD_FOR = 30.0
+"""Seconds; which of the pages drawn meanwhile has arrived nobody tells."""
 NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
 LIMITS = (*range(1, 21), 30, 50)
@@ -242,24 +246,21 @@ def begin_page() -> None:
     """At the start of a full run of the script, before anything is drawn."""
     forget("evaluators")
     st.session_state["moving"] = None  # a mark that was never let go: the thresholds of the sidebar hold
-    hold_choices()
+    hold_choices("policy", "evaluator", "model", "collection", "web", DOUBTFUL, *SLIDERS)
 
 
-def hold_choices() -> None:
-    """After a connection that was made anew, tell the sidebar's widgets what they hold.
+def hold_choices(*keys: str) -> None:
+    """Before they are drawn: for a while after a connection was made anew, tell the sidebar's widgets what they hold.
 
     What the browser held itself it may have forgotten with a page that was cut off in the middle (docs/faults.md).
-    `end_page` ends it.
     """
-    if st.session_state.get("connection", "") != _connection():
-        for key in ("policy", "evaluator", "model", "collection", "web", *_SLIDERS):
+    before, _ = st.session_state.setdefault("connection", (_connection(), -math.inf))
+    if before != _connection():
+        st.session_state["connection"] = _connection(), time.monotonic()
+    if time.monotonic() - st.session_state["connection"][1] < _HELD_FOR:
+        for key in keys:
             if key in st.session_state:
                 st.session_state[key] = st.session_state[key]
-
-
-def end_page() -> None:
-    """At the end of a full run of the script."""
-    st.session_state["connection"] = _connection()
 
 
 def _connection() -> str:

@@ -6,7 +6,7 @@
 | `job` | the run in progress | `run_job` |
 | `moving` | thresholds of a mark that is being dragged | `app_state` |
 | `config`, `began_without`, `pause`, `belongs_to` | settings, who is signed in, the last web search | `app_state` |
-| `connection` | that of the last whole page | `app_state` |
+| `connection` | the one there is, and since when where it is not the first | `app_state` |
 | `indexing`, `jobs` | files on their way into the index; other work, by name | `app_state`, `background` |
 | `handed` | what is left for the next redraw, by name | here |
 | `remembered` | what was worked out last, by name | here |

@@ -61,6 +61,7 @@ def _draw_policy() -> None:
 @fragment(current_run.THRESHOLDS)
 def _draw_thresholds() -> None:
     """A moved threshold redraws this and what it decides, not the page."""
+    app_state.hold_choices(*app_state.SLIDERS)
     start = app_state.suited_now()
     if start.compares_two_scores:
         _threshold_slider(

@@ -84,10 +84,6 @@ def add_diagonal(figure: go.Figure) -> go.Figure:
     return figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=_DOTTED, layer="below")
 
 
-def add_level(figure: go.Figure, share: float) -> go.Figure:
-    return figure.add_hline(y=share, line=_DOTTED, layer="below")
-
-
 def reliability(rows: Sequence[Bin], title: str) -> go.Figure:
     """Larger points stand for bins with more questions."""
     most, shares = max(row.count for row in rows), [row.share for row in rows]

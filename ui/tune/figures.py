@@ -18,9 +18,7 @@ from crag_core.experiments.thresholds.threshold_board import (
     Array,
     Board,
     Rates,
-    answer_rates,
     confusion,
-    macro_f1,
     rate,
     sentence_curve,
 )
@@ -41,9 +39,7 @@ _SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "we
 
 def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     table = confusion(board, actions)
-    score = macro_f1(table)
-    f1 = "" if score is None else f" Macro-F1 over the three routes: **{score:.2f}**."
-    st.markdown(f"Choose a number to see its questions.{f1}")
+    st.markdown("Choose a number to see its questions.")
     head = st.columns(4)
     head[0].caption("label ↓  route →")
     for column, name in zip(head[1:], ACTIONS, strict=True):
@@ -116,7 +112,7 @@ def draw_figures(seen: Seen) -> None:
     actions = board.actions(policy.lower, policy.upper)
     rates = rate(board, actions)
     _draw_separation(board)
-    _draw_rates(board, actions, rates)
+    _draw_rates(board, rates)
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
@@ -159,16 +155,12 @@ def _verdict(found: Estimate) -> str:
     return "Weak: many questions take the wrong route at any threshold."
 
 
-def _draw_rates(board: Board, actions: Array, rates: Rates) -> None:
+def _draw_rates(board: Board, rates: Rates) -> None:
     with st.container(horizontal=True, key="tune_rates"):
         for one in rate_figures(board, rates):
             if one.name != "Ungraded" or board.ungraded.any():
                 _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
         _draw_metric("LLM calls", f"{rates.calls:.1f}", "a question", describe_effort(rates))
-    counts = rates.among("answered"), rates.among("confidently_wrong")
-    shares = zip(answer_rates(board, actions), counts, strict=True)
-    answered, wrong = ("–" if one is None else f"{one.value:.1%} of {count}" for one, count in shares)
-    st.caption(f"If AMBIGUOUS counts as an answer too: answered {answered}, wrong {wrong}.")
 
 
 def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
@@ -189,8 +181,8 @@ def _draw_scores(board: Board) -> None:
 
 def _draw_curves(board: Board) -> None:
     scores, yes = board.deciding().upper, board.answerable
-    roc, both, risk = curves.roc(scores, yes), curves.precision_recall(scores, yes), curves.risk_coverage(scores, yes)
-    if roc is None or both is None or risk is None:
+    roc, risk = curves.roc(scores, yes), curves.risk_coverage(scores, yes)
+    if roc is None or risk is None:
         st.info("Curves need both kinds of questions.", icon=":material/info:")
         return
     policy = app_state.policy()
@@ -205,20 +197,14 @@ def _draw_curves(board: Board) -> None:
         )  # fmt: skip
         _chart(charts.add_diagonal(figure), "tune_roc")
     with right:
-        st.markdown(f"**Precision and recall**, average precision {curves.average_precision(scores, yes):.3f}")
-        hover = "%{y:.1%} of those taken are answerable,<br>%{x:.1%} of the answerable are taken"
-        figure = charts.curve(both[1], both[0], ("recall", "precision"), hover)
-        _chart(charts.add_level(figure, float(yes.mean())), "tune_pr")
-    st.markdown(
-        f"**Risk and coverage**, area {risk.area:.2f}: the more questions are answered, the more answers are wrong."
-    )
-    wrong = float((~yes)[good].mean()) if good.any() else 0.0
-    figure = charts.curve(
-        risk.coverage, risk.risk, ("coverage: answered from the documents", "risk: not answerable"),
-        "answered from %{customdata:.2f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", risk.thresholds,
-        (float(good.mean()), wrong, "your upper"),
-    )  # fmt: skip
-    _chart(figure.update_yaxes(range=None, rangemode="tozero"), "tune_risk")
+        st.markdown(f"**Risk and coverage**, area {risk.area:.2f}: the more are answered, the more answers are wrong.")
+        wrong = float((~yes)[good].mean()) if good.any() else 0.0
+        figure = charts.curve(
+            risk.coverage, risk.risk, ("coverage: answered from the documents", "risk: not answerable"),
+            "answered from %{customdata:.2f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", risk.thresholds,
+            (float(good.mean()), wrong, "your upper"),
+        )  # fmt: skip
+        _chart(figure.update_yaxes(range=None, rangemode="tozero"), "tune_risk")
 
 
 def _draw_trust(board: Board) -> None:

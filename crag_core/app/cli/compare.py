@@ -92,7 +92,7 @@ def outcome_log(
 ) -> Keeper[Outcome]:
     """Where the outcomes of a configuration are kept, with the documents, or the logs, of now."""
     setup = workbench.setup(one.choice, workbench.corpus_of(questions, one.choice.collection))
-    return workbench.experiments.outcomes(replace(setup, name=one.name, created=now()))
+    return workbench.experiments.outcomes(setup)
 
 
 def _described(one: Configuration, workbench: Workbench) -> str:

@@ -245,7 +245,6 @@ def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
         if any(counts.values()):
             lines.append(f"{label:<14}" + "".join(f"{count:>12}" for count in counts.values()))
     lines += ["", *(f"{share.replace('_', ' '):<20}{describe_share(rates, share)}" for share in (*MOST, *LEAST))]
-    lines += [f"{'macro-F1':<20}{'–' if rates.macro_f1 is None else f'{rates.macro_f1:.3f}'}"]
     apart = Estimate(**told["auroc"]) if told["auroc"] else "–"
     lines += [f"{'tells apart, AUROC':<20}{apart}", f"{'model calls':<20}{rates.calls:.2f} a question"]
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from crag_core.base import serialization
 from crag_core.base.text.words import estimate_tokens, fold, words
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Origin, Passage
@@ -24,7 +25,7 @@ from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import best_score
-from crag_core.trace.trace import Trace
+from crag_core.trace.trace import RunSettings, Trace
 
 ANSWERS = 2
 """The grade of what answers."""
@@ -122,6 +123,20 @@ def _is_cut(text: str, at: int) -> bool:
 
 
 # --- one question -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What outcomes are kept under. `corpus` is the fingerprint of the index. `web`: "" for no search, the fingerprint
+    of an offline web, or the names of the providers, whose answers may be others tomorrow."""
+
+    settings: RunSettings
+    corpus: str
+    web: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        return serialization.fingerprint((self.settings, self.corpus, self.web))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""ROC, AUROC, precision-recall and risk-coverage curves of scores.
+"""ROC, AUROC and risk-coverage curves of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
 graded, and is left out everywhere. Of equal scores none comes first: a threshold takes all of them or none.
@@ -62,22 +62,6 @@ def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
     return roc_curve(found.labels, found.scores, drop_intermediate=False) if found.has_both else None
 
 
-def precision_recall(scores: Values, positive: Labels) -> tuple[Array, Array] | None:
-    """Precision and recall at each threshold, the lowest first, then 1 and 0; None without positives."""
-    from sklearn.metrics import precision_recall_curve
-
-    found = graded(scores, positive)
-    return precision_recall_curve(found.labels, found.scores)[:2] if found.labels.any() else None
-
-
-def average_precision(scores: Values, positive: Labels) -> float | None:
-    """The precision at every threshold, weighed by the recall that it adds; None without positives."""
-    from sklearn.metrics import average_precision_score
-
-    found = graded(scores, positive)
-    return float(average_precision_score(found.labels, found.scores)) if found.labels.any() else None
-
-
 def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
     """What is wrong among the questions that a threshold takes; None without questions.
 
@@ -105,10 +89,12 @@ def _unspread(value: float, count: int) -> Estimate:
     return Estimate(value, around.low, around.high) if around else Estimate(value, 0.0, 1.0)
 
 
-def auroc(scores: Values, is_positive: Labels) -> Estimate | None:
+def auroc(scores: Values, is_positive: Labels, clusters: Sequence[int] | Array | None = None) -> Estimate | None:
     """The chance that a positive outscores a negative, ties counted half (Mann-Whitney); None without both kinds.
 
-    The interval is DeLong's (1988, Biometrics 44), 95 %, on the logit scale so that it stays within 0..1.
+    The interval is DeLong's (1988, Biometrics 44), 95 %, on the logit scale so that it stays within 0..1. Values of one
+    cluster, such as the passages of one question, are not taken for independent of each other (Obuchowski 1997,
+    Biometrics 53).
     """
     from scipy.special import expit, logit
     from scipy.stats import rankdata
@@ -116,16 +102,21 @@ def auroc(scores: Values, is_positive: Labels) -> Estimate | None:
     found = graded(scores, is_positive)
     if not found.has_both:
         return None
-    yes, ranks = found.labels, rankdata(found.scores)
-    right, wrong = int(yes.sum()), int((~yes).sum())
-    # The share of the other kind that each value stands above, of the positives and of the negatives.
-    above = (ranks[yes] - rankdata(found.scores[yes])) / wrong
-    beaten = (ranks[~yes] - rankdata(found.scores[~yes])) / right
-    value = float(above.mean())
-    if min(right, wrong) < 2:
+    given = np.arange(len(scores)) if clusters is None else np.asarray(clusters)
+    home = np.unique(given[~np.isnan(np.asarray(scores, dtype=float))], return_inverse=True)[1]
+    ranks, sides = rankdata(found.scores), (found.labels, ~found.labels)
+    beaten = np.empty(len(ranks))  # of each value: the share of the other side that it stands right to
+    for side, other in (sides, sides[::-1]):
+        beaten[side] = (ranks[side] - rankdata(found.scores[side])) / other.sum()
+    beaten[sides[1]] = 1.0 - beaten[sides[1]]
+    value = float(beaten[sides[0]].mean())
+    held = [np.unique(home[side]).size for side in sides]
+    if min(held) < 2:
         return Estimate(value, 0.0, 1.0)
-    variance = float(above.var(ddof=1) / right + beaten.var(ddof=1) / wrong)
+    sums = [np.bincount(home, weights=(beaten - value) * side) / side.sum() for side in sides]
+    variance = sum(count / (count - 1) * float(total @ total) for count, total in zip(held, sums, strict=True))
+    variance += 2 * len(sums[0]) / (len(sums[0]) - 1) * float(sums[0] @ sums[1])
     if not (variance > 1e-12 and 0 < value < 1):
-        return _unspread(value, min(right, wrong))
+        return _unspread(value, min(held))
     half = Z95 * math.sqrt(variance) / (value * (1 - value))
     return Estimate(value, float(expit(logit(value) - half)), float(expit(logit(value) + half)))

@@ -92,12 +92,8 @@ def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
 
 def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
     """(lowers, uppers) the share of unanswerable questions that are CORRECT; NaN as in `surface`, or without any."""
-    found = np.full((len(lowers), len(uppers)), np.nan)
-    asked = ~board.answerable
-    if asked.any():
-        for place, lower in enumerate(lowers):
-            found[place] = board.is_correct(lower, uppers)[asked].mean(axis=0)
-    return np.where(allowed(board, lowers, uppers), found, np.nan)
+    others = board.part(~board.answerable)
+    return surface(others, np.tile(np.arange(3) == CORRECT, (len(others), 1)).astype(float), lowers, uppers)
 
 
 def allowed(board: Board, lowers: Array, uppers: Array) -> Array:
@@ -145,9 +141,7 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
     may = may & possible
     if not may.any() or not len(board):
         return None
-    means = np.full(may.shape, np.inf)
-    for place, each in rows(board, loss, lowers, uppers):
-        means[place] = np.where(may[place], each.mean(axis=0), np.inf)
+    means = np.where(may, surface(board, loss, lowers, uppers), np.inf)
     first, second = np.unravel_index(means.argmin(), may.shape)
     best = int(first), int(second)
     at_best = next(each for place, each in rows(board, loss, lowers[best[0] : best[0] + 1], uppers))[:, best[1]]

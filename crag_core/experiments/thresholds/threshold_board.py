@@ -211,7 +211,6 @@ class Rates:
     right: Estimate | None
     web: Estimate | None
     calls: float
-    macro_f1: float | None
     answerable: int = 0
 
     def among(self, name: str) -> int:
@@ -238,29 +237,14 @@ def rate(board: Board, actions: Array) -> Rates:
         right=_share(accepted[board.expected, actions], np.ones(n, dtype=bool)),
         web=_share(web, np.ones(n, dtype=bool)),
         calls=float(calls.mean()) if n else 0.0,
-        macro_f1=macro_f1(confusion(board, actions)),
         answerable=int(answered.sum()),
     )
-
-
-def answer_rates(board: Board, actions: Array) -> tuple[Estimate | None, Estimate | None]:
-    """(answerable, unanswerable) shares that get an answer without the web where AMBIGUOUS counts as one."""
-    return _share(actions != INCORRECT, board.answerable), _share(actions != INCORRECT, ~board.answerable)
 
 
 def confusion(board: Board, actions: Array) -> Array:
     """(4, 3) counts: places in `Expected`, places in `ACTIONS`."""
     counts = np.bincount(board.expected * len(ACTIONS) + actions, minlength=len(Expected) * len(ACTIONS))
     return counts.reshape(len(Expected), len(ACTIONS))
-
-
-def macro_f1(table: Array) -> float | None:
-    """The plain mean of the three routes' F1, of (4, 3) counts; None where a label names no single route."""
-    if table[list(Expected).index(Expected.UNANSWERABLE)].any():
-        return None
-    square = table[: len(ACTIONS)]
-    total = square.sum(axis=1) + square.sum(axis=0)
-    return float((2 * np.diagonal(square) / np.maximum(total, 1)).mean())
 
 
 def _at(table: Array, actions: Array) -> Array:
