@@ -26,6 +26,9 @@ from ui.session.keys import kept
 from ui.shell.text import plain
 
 _LONGEST = 1000  # characters
+_PLAIN = """<style>
+:is(.st-key-route, .st-key-web_mode) { opacity: 0.45; } /* of the sidebar: what plain RAG does not read */
+</style>"""
 _RECORDED = 3
 _LONGEST_TURN = 26
 
@@ -65,7 +68,8 @@ def draw_question(busy: bool) -> None:
         st.form_submit_button("Ask", type="primary", icon=":material/send:", disabled=busy, on_click=_ask, args=(True,))
     with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
         _draw_pins(busy)
-        with st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy):
+        examples = st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy)
+        with examples, st.container(key="choose_example"):
             _draw_suggestions()
         _draw_earlier(busy)
         run = app_state.trace()
@@ -79,6 +83,8 @@ def draw_question(busy: bool) -> None:
             help="Retrieved chunks go to the answer as they are: none is graded, nothing is corrected, and the web is "
             "not searched. The policy and the thresholds of the sidebar then count for nothing.",
         )  # fmt: skip
+        if st.session_state.get(app_state.PLAIN):
+            st.html(_PLAIN)
         if run is not None and not busy and run.decision is not None:
             hint = "Show this run step by step, for people who do not know CRAG."
             if st.button("Story", "ask_story", hint, icon=":material/slideshow:", type="tertiary"):
@@ -139,9 +145,10 @@ def _draw_earlier(busy: bool) -> None:
         return
     with st.popover(f"Earlier ({len(runs)})", icon=":material/history:", type="tertiary", disabled=busy):
         st.caption("Runs of this session, newest first. Each opens as it was taken.")
-        for trace in runs:
-            key = f"earlier_{trace.id}"
-            st.button(_named(trace), key, on_click=current_run.open_run, args=(trace,), type="tertiary")
+        with st.container(key="choose_earlier"):
+            for trace in runs:
+                key = f"earlier_{trace.id}"
+                st.button(_named(trace), key, on_click=current_run.open_run, args=(trace,), type="tertiary")
 
 
 def _named(trace: Trace) -> str:

@@ -33,6 +33,7 @@ from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.record import asked_as, cost_of, round_rows, settings_of
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture, why_no_picture
+from crag_core.view.score_words import reason_of
 from crag_core.view.verdict_lines import headline
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -73,6 +74,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         ),
         abstains=view.abstains,
         headline=headline,
+        reason_of=reason_of,
         cost_of=cost_of,
         settings=settings_of(trace),
         absences=absences(view),

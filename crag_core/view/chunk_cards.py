@@ -15,7 +15,7 @@ from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import Number, edit_text, numbers_of, own_reason, signals_of
+from crag_core.view.score_words import Number, deciding_text, edit_text, numbers_of, own_reason, signals_of
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
@@ -192,14 +192,14 @@ class _Cards:
 
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:
-    """ "decides", or of two signals also what it is the best in: "decides: best answering"; "" where it does not."""
+    """ "decides", or of two signals also what it is the best in: "decides: best answer"; "" where it does not."""
     if id_ not in decision.deciding or decision.verdict is None:
         return ""
     if decision.topical is None or grade is None:
         return "decides"
     of_topical = decision.action is not Action.CORRECT and grade.part(TOPICAL) == decision.topical
     best = [ANSWERING] * (grade.part(ANSWERING) == decision.score) + [TOPICAL] * of_topical
-    return f"decides: best {' and '.join(best)}" if best else "decides"
+    return deciding_text(best, decision) or "decides"
 
 
 def _notes(view: RunView, id_: str) -> Iterator[str]:

@@ -15,7 +15,16 @@ from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import NOT_COMPARED, NOT_GRADED, Mark, evaluators, marks_of, sentences
+from crag_core.view.score_words import (
+    CALLED,
+    NOT_COMPARED,
+    NOT_GRADED,
+    QUESTIONS,
+    Mark,
+    evaluators,
+    marks_of,
+    sentences,
+)
 
 
 @dataclass(frozen=True)
@@ -58,11 +67,14 @@ class Band:
 class Line:
     """A score line with one point a row; `marks` are the names of the thresholds on it.
 
-    `part` is the signal that it shows, "" where one number is compared with both thresholds. `compared` is that number,
-    or the best of the signal. `is_asked`: nothing before has settled the question.
+    `part` is the signal that it shows, "" where one number is compared with both thresholds; `title` is its name on the
+    screen, `question` what it asks. `compared` is that number, or the best of the signal. `is_asked`: nothing before
+    has settled the question.
     """
 
     part: str
+    title: str
+    question: str
     marks: tuple[str, ...]
     bands: tuple[Band, ...]
     points: tuple[Point, ...]
@@ -154,18 +166,19 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
         bands: tuple[Band, ...] = (incorrect, ambiguous, correct)
         if policy.lower > policy.upper:  # which decides nothing with one score
             bands = (replace(incorrect, high="upper"), correct)
-        return (Line("", ("lower", "upper"), bands, _points(view, cards), compared, how),)
-    unsettled = Band(None, f"{TOPICAL} decides", "zero", "upper")
+        return (Line("", "", "", ("lower", "upper"), bands, _points(view, cards), compared, how),)
+    unsettled = Band(None, f"the {CALLED[TOPICAL]} decides", "zero", "upper")
 
     def line(part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
-        return Line(
-            part, (mark,), bands, _points(view, cards, part, best), best, f"best {_describe(policy, best, part)}"
-        )
+        title, points = CALLED[part].capitalize(), _points(view, cards, part, best)
+        said = f"best {_describe(policy, best, part)}"
+        return Line(part, title, QUESTIONS[part], (mark,), bands, points, best, said)
 
     first = line(ANSWERING, decision.score, "upper", (unsettled, correct))
     then = line(TOPICAL, decision.topical, "lower", (incorrect, replace(ambiguous, high="one")))
     if decision.action is Action.CORRECT:  # then the passage that answers settles it alone
-        then = replace(then, is_asked=False, points=tuple(replace(point, decides=False) for point in then.points))
+        points = tuple(replace(point, decides=False) for point in then.points)
+        then = replace(then, question="not needed", is_asked=False, points=points)
     return first, then
 
 
@@ -246,7 +259,7 @@ def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idl
 
 
 def _table(lines: tuple[Line, ...], rows: tuple[Row, ...]) -> tuple[tuple[str, ...], ...]:
-    head = ("Chunk", *(line.part.capitalize() or "Score" for line in lines), "Remarks")
+    head = ("Chunk", *(line.title or "Score" for line in lines), "Remarks")
     body = (
         (row.title, *(line.points[at].text for line in lines), ". ".join(row.remarks)) for at, row in enumerate(rows)
     )

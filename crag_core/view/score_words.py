@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -18,6 +19,8 @@ from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
 NOT_COMPARED = "coarse, not compared"
+CALLED = {ANSWERING: "answer", TOPICAL: "subject", "upper": "bar for an answer", "lower": "bar for the subject"}
+"""What the two signals and their thresholds are called on the screen."""
 QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
@@ -30,10 +33,12 @@ _LONGEST = 200  # characters of a grader's reason
 class Mark:
     """A threshold with the interval over which the action stays, and the actions beyond it (None: end of the scale).
 
-    `meaning` says what lies on the far side of the mark, `text` the interval in words.
+    `called` is its name on the screen. `meaning` says what lies on the far side of the mark, `text` the interval
+    in words.
     """
 
     name: str
+    called: str
     value: float
     meaning: str
     low: float
@@ -59,13 +64,13 @@ def numbers_of(grade: Grade | None, policy: Policy, *, has_two: bool) -> tuple[N
     if both is None:
         return (Number("score", grade.score, against(grade.score, policy.lower, policy.upper)[0]),)
     named = ((ANSWERING, both[0], policy.upper), (TOPICAL, both[1], policy.lower))
-    return tuple(Number(name, value, against(value, limit)[0]) for name, value, limit in named)
+    return tuple(Number(CALLED[name], value, against(value, limit)[0]) for name, value, limit in named)
 
 
 def signals_of(grade: Grade) -> tuple[Number, ...]:
     """Both signals, for beside the one number that is compared; () where the evaluator does not tell them apart."""
     both = zip((ANSWERING, TOPICAL), grade.two_signals or (), strict=False)
-    return tuple(Number(name, value, against(value)[0]) for name, value in both)
+    return tuple(Number(CALLED[name], value, against(value)[0]) for name, value in both)
 
 
 def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mark, Mark]:
@@ -73,14 +78,28 @@ def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mar
     lower = f"{under} {'at or below' if policy.at_lower is Action.INCORRECT else 'below'} it"
     upper = f"{over} {'above it' if policy.at_upper is Action.AMBIGUOUS else 'from it up'}"
     return (
-        _mark("lower", policy.lower, clean(lower), stable.lower, decision.action),
-        _mark("upper", policy.upper, clean(upper), stable.upper, decision.action),
+        _mark("lower", policy.lower, clean(lower), stable.lower, decision),
+        _mark("upper", policy.upper, clean(upper), stable.upper, decision),
     )
 
 
-def _mark(name: str, value: float, meaning: str, stays: Interval, action: Action) -> Mark:
-    message = ", ".join(flip_text(flip) for flip in flips_of(name, value, stays)) or f"{action} at any {name}"
-    return Mark(name, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
+def _mark(name: str, value: float, meaning: str, stays: Interval, decision: Decision) -> Mark:
+    flips = (flip_text(flip) for flip in flips_of(name, value, stays))
+    message = told(", ".join(flips) or f"{decision.action} at any {name}", decision)
+    called, meaning = told(name, decision), f"{meaning} ({name} threshold)"
+    return Mark(name, called, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
+
+
+def reason_of(decision: Decision) -> str:
+    """The reason in numbers, in the words of the screen."""
+    return told(decision.reason, decision)
+
+
+def told(text: str, decision: Decision) -> str:
+    """A reason, or words about a threshold, as the screen has it: what two signals decided, in everyday words."""
+    if decision.topical is None:
+        return text
+    return re.sub(rf"\b({'|'.join(CALLED)})\b", lambda found: CALLED[found[0]], text)
 
 
 def flip_text(flip: Flip) -> str:
@@ -107,7 +126,7 @@ def bound(relation: str, at: float) -> str:
 def sentences(policy: Policy, decision: Decision, numbers: Mapping[str, str]) -> tuple[str, ...]:
     """Why the question goes where it goes, and by which passages; `numbers` are theirs by id."""
     who = _who(policy, decision, [numbers[id_] for id_ in decision.deciding if id_ in numbers])
-    return tuple(one for one in (f"{decision.action}: {clean(decision.reason)}.", who) if one)
+    return tuple(one for one in (f"{decision.action}: {clean(reason_of(decision))}.", who) if one)
 
 
 def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
@@ -131,10 +150,10 @@ def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:
 
 
 def score_text(numbers: Sequence[tuple[str, str]]) -> str:
-    """ "score 0.83", or of two signals "answering 0.71, topical 0.12"; "" where it was not graded."""
+    """ "score 0.83", or of two signals "answer 0.71, subject 0.12"; "" where it was not graded."""
     if any(number.startswith(NOT_GRADED) for _, number in numbers):
         return ""
-    return ", ".join(f"{part or 'score'} {number}" for part, number in numbers)
+    return ", ".join(f"{CALLED.get(part, 'score')} {number}" for part, number in numbers)
 
 
 def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
@@ -158,7 +177,7 @@ def deciding_text(parts: Sequence[str], decision: Decision) -> str:
         return ""
     if decision.topical is None:
         return "decides" if len(decision.deciding) == 1 else "decides, with others"
-    return f"decides: best {' and '.join(parts)}"
+    return f"decides: best {' and '.join(CALLED[part] for part in parts)}"
 
 
 def reason_text(grade: Grade | None) -> str:

@@ -13,7 +13,7 @@ from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
-from crag_core.view.score_words import QUESTIONS, flip_text
+from crag_core.view.score_words import CALLED, QUESTIONS, flip_text, reason_of, told
 
 MEANINGS = {
     Action.CORRECT: "The evidence holds up.",
@@ -47,7 +47,8 @@ def chip(decision: Decision) -> Chip:
         return Chip(decision.label, "No document was read")
     if decision.verdict is None:
         return Chip(decision.label, "Chunks used as retrieved")
-    return Chip(f"Retrieval: {headline(decision)}", f"{decision.reason[:1].upper()}{decision.reason[1:]}")
+    reason = reason_of(decision)
+    return Chip(f"Retrieval: {headline(decision)}", f"{reason[:1].upper()}{reason[1:]}")
 
 
 def headline(decision: Decision) -> str:
@@ -96,13 +97,13 @@ def _scores(policy: Policy, decision: Decision) -> Iterator[Figure]:
         yield Figure("Overall score", value, hint=f"lower {low}, upper {high}. {confidence}")
         return
     for name, best, threshold, called, then in (
-        (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches upper."),
-        (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below lower."),
+        (ANSWERING, decision.score, policy.upper, "upper", "CORRECT if it reaches its bar."),
+        (TOPICAL, decision.topical, policy.lower, "lower", "If not CORRECT: INCORRECT if it is below its bar."),
     ):
         value, limit = against(best, threshold)
         side = "below" if best < threshold else "above" if best > threshold else "at"
         hint = f"Of all chunks: {QUESTIONS[name]} {then} {confidence}"
-        yield Figure(f"Best {name}", value, f"{side} {called} {limit}", hint)
+        yield Figure(f"Best {CALLED[name]}", value, f"{side} the {CALLED[called]} {limit}", hint)
 
 
 def _kept(view: RunView) -> Figure:
@@ -119,7 +120,8 @@ def _used(view: RunView) -> Figure:
 
 def flip_lines(view: RunView) -> tuple[str, ...]:
     """Where a single threshold changes the action, nearest first: "AMBIGUOUS if upper > 0.86"; () where none does."""
-    return tuple(flip_text(flip) for flip in flips(view.stability, view.policy))
+    decision = view.routed.decision
+    return tuple(told(flip_text(flip), decision) for flip in flips(view.stability, view.policy))
 
 
 def no_flip(view: RunView) -> str:

@@ -91,7 +91,7 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ask", QUESTION, *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("Retrieval: CORRECT. Best answering 0.")
+    assert shown.out.startswith("Retrieval: CORRECT. Best answer 0.")
     assert "“The ferry to Vennick leaves at nine in the morning.” [1]" in shown.out
     assert "ferry.txt" in shown.out and "bread.md" in shown.out
     steps = [line.split()[0] for line in shown.err.splitlines() if " ms " in line]

@@ -174,7 +174,7 @@ async def _ask(visitor: Visitor, question: str, ending: str, slides: bool) -> As
     await visitor.settled()
     page = visitor.text
     if ending == "finished" and slides:
-        await visitor.slide("Answer threshold (upper)", 0.6 + len(page) % 30 / 100)
+        await visitor.slide("Bar for an answer", 0.6 + len(page) % 30 / 100)
         await visitor.settled()
     if ending == "finished":
         for name in (PAGES[int(visitor.tag[1:]) % len(PAGES)], "Ask"):

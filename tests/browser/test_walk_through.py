@@ -23,7 +23,7 @@ def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
     page: Page, empty_app: str, lighthouse: Path
 ) -> None:
     asked(page, empty_app, lighthouse)
-    mark = page.get_by_role("slider", name=re.compile("^upper threshold"))
+    mark = page.get_by_role("slider", name=re.compile("^bar for an answer"))
     mark.focus()
     page.keyboard.press("End")
     expect(mark).to_have_attribute("aria-valuenow", "1")

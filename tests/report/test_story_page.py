@@ -191,6 +191,16 @@ def test_no_step_is_wider_than_the_window(opened: Opened, width: int) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
+def test_every_step_fits_into_the_window(opened: Opened, width: int, height: int) -> None:
+    page = opened(story_of(demos()[1].trace), width, **CALM)
+    page.set_viewport_size({"width": width, "height": height})
+    for _ in range(page.locator(".dots button").count()):
+        assert page.evaluate("document.documentElement.scrollHeight") <= height, page.locator("h1").inner_text()
+        page.keyboard.press("ArrowRight")
+
+
+@pytest.mark.browser
 def test_hostile_text_shows_as_text_on_every_step(opened: Opened) -> None:
     page = opened(evil_story(), **CALM)
     seen = []

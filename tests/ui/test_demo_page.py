@@ -41,7 +41,8 @@ def test_the_list_offers_all_and_one_opens(start: Start) -> None:
 def test_a_link_to_each_recorded_one_opens_it_at_its_step(start: Start, demo) -> None:  # type: ignore[no-untyped-def]
     (data,) = stories(opened(start, run=demo.trace.id, step="4"))
     assert data["start"] == 3 and data["links"]
-    assert data["story"]["title"] == demo.title
+    assert data["story"]["title"] == demo.title and data["story"]["tells_ending"]
+    assert not data["story"]["steps"][0].get("note")
     assert data["story"]["steps"][-1]["id"] == ("policies" if demo.other else "bar")
 
 
@@ -62,6 +63,13 @@ def test_a_kept_run_opens_from_its_link(start: Start, own: Path) -> None:
     app = start(PAGE, policy="", first=True, address={"run": "run-of-mine"}, CRAG_HOME=str(own)).run()
     (data,) = stories(app)
     assert data["links"] and data["story"]["title"] == "A run of your own"
+    app.text_input(key="story_name").set_value("For the board").run()
+    assert stories(app)[0]["story"]["title"] == "For the board"
+
+
+def test_a_name_of_a_story_is_of_no_recorded_one(start: Start) -> None:
+    app = opened(start, run=demos()[0].trace.id)
+    assert "story_name" not in [field.key for field in app.text_input]
 
 
 def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> None:

@@ -119,6 +119,17 @@ def test_documents_go_into_the_collection_that_is_chosen_and_are_asked_alone(sta
     assert {passage.source for passage in app.session_state["trace"].passages} == {"ferry.md", "crane.md"}
 
 
+def test_after_adding_one_click_leads_to_a_question_about_these(start: Start, home: Path) -> None:
+    Workbench(Config(home=home)).store.ingest([("ferry.md", FERRY)], collection="Boats")
+    app = documents(start, home)
+    upload(app, ("crane.md", b"The crane lifts 6 tonnes."))
+    choose(app, "Add to collection", "Boats")
+    upload(app, ("boats.md", b"The yacht is white."))
+    next(button for button in app.button if button.label == "Ask about these").click()
+    app.run()
+    assert not app.exception and app.text_input(key="ask_question") and app.session_state["collection"] == "Boats"
+
+
 def test_one_collection_alone_offers_no_choice(start: Start, home: Path) -> None:
     upload(documents(start, home), ("ferry.md", FERRY))
     app = start(CRAG_HOME=str(home))

@@ -93,7 +93,7 @@ def test_a_line_says_scores_use_and_what_decides() -> None:
     )
     run = trace(policy("two-signal"), passages=found, grades=grades)
     one, two, three = parts(cards((run, policy("two-signal"))), "passage_head")
-    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answering", 0.7, "0.70"], ["topical", 0.9, "0.90"]])
+    assert (one["title"], one["scores"]) == ("p1.txt, page 3", [["answer", 0.7, "0.70"], ["subject", 0.9, "0.90"]])
     assert one["chips"] == [["decides", "decides"]] and two["chips"] == []
     compared = parts(cards((run, policy("paper"))), "passage_head")
     assert compared[0]["scores"] == [["score", 0.8, "0.80"]], "the number that this policy compares"

@@ -75,7 +75,7 @@ def test_a_row_says_the_score_its_thresholds_what_follows_and_the_calls(start: S
     assert found["Worst chunk"] == "INCORRECT worst chunk 0.25 0.30 0.70 discard web 5"
     assert found["Agentic"].startswith("CORRECT Generate kept mean 0.70 0.30 0.70 discard 1 keep 1–6")
     assert found["Heuristic"] == "AMBIGUOUS Partial signals 0.73 0.50 0.75 keep expand 1"
-    assert found["Two signals"].startswith("CORRECT answering 0.85 0.75 topical 0.95 0.68")
+    assert found["Two signals"].startswith("CORRECT answer 0.85 0.75 subject 0.95 0.68")
 
 
 def test_details_of_a_policy_are_shown_when_it_is_chosen(start: Start) -> None:

@@ -181,8 +181,8 @@ def test_two_signals_have_a_line_each_with_the_threshold_that_it_is_compared_wit
     assert [point.decides for point in answering.points + topical.points] == [True, False, False, False, True, False]
     assert answering.is_asked and topical.is_asked
     assert made.words[1] == "Chunk 1 answers best, chunk 2 is the best on the subject."
-    assert made.rows[0].remarks[:2] == ("answering 0.31, topical 0.60", "decides: best answering")
-    assert made.table[0] == ("Chunk", "Answering", "Topical", "Remarks")
+    assert made.rows[0].remarks[:2] == ("answer 0.31, subject 0.60", "decides: best answer")
+    assert made.table[0] == ("Chunk", "Answer", "Subject", "Remarks")
 
 
 # --- what somebody changed ------------------------------------------------------------------------------------------

@@ -47,6 +47,22 @@ def test_a_collection_stays_in_the_address_for_a_reload(start: Start, own: Path)
     assert app.selectbox(key="collection").value == app.session_state["collection"] == "Boats" and not app.exception
 
 
+@pytest.mark.parametrize(("said", "setting"), [("Off", "off"), ("Auto", "ask"), ("Nonsense", "ask")])
+def test_a_link_sets_the_web_no_more_freely_than_the_settings(start: Start, said: str, setting: str) -> None:
+    app = start(CRAG_WEB="ask", address={"web": said})
+    assert app.session_state["web"] == setting and not app.exception
+
+
+def test_one_click_takes_a_local_model_as_writer_and_tells_its_calls(start: Start) -> None:
+    with OllamaServer(ScriptedModel(judging())) as server:
+        app = start(OLLAMA_HOST=server.url)
+        app.session_state["model"] = "extractive"
+        app.run()
+        assert "LLM calls of a run then: CORRECT 1 · AMBIGUOUS 1 · INCORRECT 0" in shown(app)
+        app.button(key="writer_best").click().run()
+        assert app.session_state["model"].startswith("ollama/") and "LLM calls of a run then" not in shown(app)
+
+
 def test_sliders_are_told_again_what_they_hold_after_a_connection_was_made_anew(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

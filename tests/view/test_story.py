@@ -32,7 +32,7 @@ from crag_core.view.story.steps import (
     StoryStep,
 )
 from crag_core.view.story.story import tell
-from tests.builders import graded, policy, policy_file, strips_of, trace, twice, web_page
+from tests.builders import graded, passage, policy, policy_file, strips_of, trace, twice, web_page
 from tests.made_up_runs import Facts, facts
 from ui.session.demos import Demo, demos
 
@@ -74,6 +74,13 @@ def run_of(name: str = "two-signal", *scores: Any, **fields: Any) -> Trace:
 
 
 # --- the recorded ones ------------------------------------------------------------------------------------------------
+
+
+def test_a_row_of_a_table_is_told_by_heads_and_cells() -> None:
+    row = "product: Blue kettle; price_eur: 39.90; note: 1.7 litres; cordless"
+    run = trace(policy("paper"), passages=(passage("p1", row),), grades=None)
+    (chunk,) = step(told(run), "found").picture.chunks  # type: ignore[union-attr]
+    assert chunk.cells == (("product", "Blue kettle"), ("price eur", "39.90"), ("note", "1.7 litres; cordless"))
 
 
 def test_there_are_six_and_each_has_six_to_eight_short_steps(demo: Demo) -> None:

@@ -17,6 +17,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
+from crag_core.view.score_words import reason_of
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.run.job_progress import draw_stop, waiting_for
@@ -40,7 +41,8 @@ def draw_configurations(busy: bool) -> None:
             "Keep sidebar settings", on_click=compare_state.keep, disabled=busy or stays,
             icon=":material/push_pin:", key="versus_keep",
         )  # fmt: skip
-        with st.popover("Add a policy", icon=":material/add:", disabled=busy or full, type="tertiary"):
+        policies = st.popover("Add a policy", icon=":material/add:", disabled=busy or full, type="tertiary")
+        with policies, st.container(key="choose_policy"):
             for name in compare_state.can_add():
                 title = "Plain RAG" if name == PLAIN else app_state.policies()[name].title
                 st.button(
@@ -67,8 +69,9 @@ def _draw_card(place: int, one: Configuration, busy: bool) -> None:
 def _describe(one: Configuration) -> tuple[str, ...]:
     """Thresholds; who grades and what is retrieved; who writes."""
     choice = one.choice
+    where = f" in {choice.collection}" if choice.collection else ""
     if choice.policy.name == PLAIN:
-        return "No grading, no correction", counted(choice.top_k, "chunk"), _writer(choice.model)
+        return "No grading, no correction", counted(choice.top_k, "chunk") + where, _writer(choice.model)
     lower, upper, cutoff = choice.policy.thresholds
     judge = known_card(choice.evaluator).title
     web = "no web" if choice.web is WebMode.OFF else "web search"
@@ -145,7 +148,7 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
     decision = reroute(trace, trace.settings.policy).decision
     st.subheader(headline(decision), anchor=False)
     is_told = decision.verdict or decision.is_from_memory
-    reason = decision.reason if is_told else "chunks used as retrieved, nothing graded"
+    reason = reason_of(decision) if is_told else "chunks used as retrieved, nothing graded"
     st.caption(plain(sentence(reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))

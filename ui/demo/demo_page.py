@@ -42,12 +42,13 @@ def draw() -> None:
 def draw_list() -> None:
     st.title("Demo", anchor=False)
     draw_report()
-    st.markdown("Recorded runs, told step by step to people who know neither RAG nor CRAG. Nothing is asked anew.")
+    st.markdown("Recorded runs, told step by step to people who know neither RAG nor CRAG.")
     with st.grid(3, min_column_width=280, gap="small", key="stories") as grid:
         for demo in demos():
             with grid.cell(), st.container(border=True, height="stretch", gap="xsmall"):
                 st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
-                st.caption(f"{headline(demo.trace.decision) if demo.trace.decision else ''}  \n{plain(demo.note)}")
+                if demo.trace.decision:
+                    st.caption(headline(demo.trace.decision))
                 if st.button("Play", f"play_{demo.trace.id}", icon=":material/slideshow:"):
                     open_story(demo.trace.id)
     if (own := app_state.trace()) and demo_of(own.id) is None:
@@ -79,6 +80,11 @@ def draw_story(staged: Staged, start: int) -> None:
             f"Next: {plain(following.title)}", icon=":material/skip_next:", type="tertiary"
         ):
             open_story(following.trace.id)
+        if not staged.is_demo:
+            st.text_input(
+                "Name of this story", key="story_name", placeholder="Name this story", max_chars=80, width=240,
+                label_visibility="collapsed",
+            )  # fmt: skip
         st.caption("Keys: → and ←, Home, End; Esc closes.")
     if told.leave and staged.is_demo:
         st.switch_page("pages/demo.py")

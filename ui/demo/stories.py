@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import streamlit as st
+
 from crag_core.base.text.display import moment
 from crag_core.evaluators.policies import suit
 from crag_core.trace.trace import Trace
@@ -13,6 +15,8 @@ from crag_core.view.story.story import tell
 from ui.run import share
 from ui.session import app_state, current_run
 from ui.session.demos import ABOUT, WRITTEN, Demo, demo_of
+
+_LONGEST_NAME = 80  # characters
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,10 @@ def story_of_demo(demo: Demo) -> Story:
         move=demo.move,
         other=suit(other, trace.settings.evaluator.name) if other else None,
         web_note=WRITTEN,
+        tells_ending=True,
     )
 
 
 def story_of(trace: Trace) -> Story:
-    return tell(view_run(trace), title="A run of your own", about=f"Asked on {moment(trace.created)}.")
+    title = str(st.session_state.get("story_name") or "")[:_LONGEST_NAME]
+    return tell(view_run(trace), title=title, about=f"Asked on {moment(trace.created)}.")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from crag_core.base.documents import Document, Ingested, IngestOutcome, State
+from crag_core.base.documents import MAIN, Document, Ingested, IngestOutcome, State
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
@@ -47,6 +47,17 @@ def draw_outcomes(outcomes: Sequence[Ingested]) -> None:
                     _draw_lines(others)
         else:
             _draw_lines(outcomes)
+        if any(one.document_id for one in outcomes) and st.button(
+            "Ask about these", on_click=_search_where_added, icon=":material/forum:", type="primary"
+        ):
+            st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
+
+
+def _search_where_added() -> None:
+    """For a callback: the next question is asked of the collection of the last upload."""
+    added = st.session_state.get("documents_collection") or MAIN
+    if len(app_state.collections()) > 1 and added in app_state.collections():
+        st.session_state["collection"] = added
 
 
 def draw_interrupted(store: DocumentStore) -> None:

@@ -16,6 +16,7 @@ from crag_core.decision.policy import Doubtful, Policy
 from crag_core.storage.history.runs import KeptRun
 from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.record import asked_as
+from crag_core.view.score_words import reason_of
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state
 from ui.run import share
@@ -85,7 +86,7 @@ def _draw_verdict(trace: Trace) -> None:
     elif trace.decision is None:
         st.markdown(":gray[:material/pending: No decision.]")
     if trace.decision is not None:
-        st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(trace.decision.reason))}")
+        st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(reason_of(trace.decision)))}")
 
 
 def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:

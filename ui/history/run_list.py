@@ -23,7 +23,8 @@ from ui.session import access, app_state
 from ui.shell.text import plain
 
 SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✗"}
-_TABLE_HEIGHT, _ROW_HEIGHT = 460, 35  # what is selected shall be seen below it
+_TABLE_HEIGHT, _ROW_HEIGHT = 460, 35
+_SHORT_TABLE = 6 * _ROW_HEIGHT  # what is selected shall be seen below it
 _MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✗"}
 _ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✗ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
 
@@ -95,15 +96,17 @@ def retention(days: float) -> str:
 
 def draw_table(found: Listed) -> tuple[KeptRun, ...]:
     """A page of the list, newest first; gives those that are selected."""
+    # By what is in it: a selection is one of places, and must not pass to other runs.
+    key = f"history_table_{fingerprint(tuple(run.id for run in found.runs))}"
+    is_picked = key in st.session_state and st.session_state[key].selection.rows
     picked = st.dataframe(
         _rows(found.runs),
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
-        # By what is in it: a selection is one of places, and must not pass to other runs.
-        key=f"history_table_{fingerprint(tuple(run.id for run in found.runs))}",
+        key=key,
         placeholder="–",
-        height=min(_TABLE_HEIGHT, _ROW_HEIGHT * (len(found.runs) + 1) + 2),
+        height=min(_SHORT_TABLE if is_picked else _TABLE_HEIGHT, _ROW_HEIGHT * (len(found.runs) + 1) + 2),
         alt="Runs with action, score, question, time, policy, seconds and LLM calls",
         column_config={
             "action": st.column_config.TextColumn(width=110),

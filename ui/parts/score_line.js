@@ -106,7 +106,7 @@ class Picture {
     const parts = { box };
     if (line.part) {
       const title = make("div", "title", box);
-      make("b", "", title, line.part[0].toUpperCase() + line.part.slice(1));
+      make("b", "", title, line.title);
       parts.question = make("span", "", title);
     }
     parts.names = make("div", "names", box);
@@ -191,12 +191,11 @@ class Picture {
   fillLine(line, parts) {
     const { data } = this;
     parts.box.classList.toggle("unasked", !line.is_asked);
-    parts.points.setAttribute("aria-label", `Chunks by ${line.part || "score"}; arrow keys go from one to the next`);
+    parts.points.setAttribute("aria-label", `Chunks by ${line.title.toLowerCase() || "score"}; arrow keys go from one to the next`);
     const key = JSON.stringify([line.points, data.rows]);
     if (key !== parts.key) this.fillPoints(line, parts);
     parts.key = key;
-    const question = line.is_asked ? data.questions[line.part] : "not asked";
-    if (parts.question) parts.question.textContent = `: ${question}`;
+    if (parts.question) parts.question.textContent = `: ${line.question}`;
     parts.compared.hidden = line.compared === null;
     parts.compared.style.left = percent(line.compared ?? 0);
     parts.comparedText.textContent = line.compared_text || "\u00a0"; // its room stays
@@ -221,7 +220,7 @@ class Picture {
     rows.forEach((row, at) => {
       const named = make("li", `row-name ${row.edit}`, parts.gutter);
       make("span", "number", named, row.number);
-      make("span", "file", named, row.name).dir = "auto";
+      fillName(make("span", "file", named), row.name);
       const point = this.makePoint(row, line.points[at], parts.points, at);
       named.onpointerenter = () => this.showTip(point, row);
       named.onpointerleave = () => this.hideTip();
@@ -267,11 +266,11 @@ class Picture {
       if (!flag) continue;
       const [least, most] = this.reach(mark.name);
       const value = exact(this.at[mark.name]);
-      text.textContent = `${mark.name} ${value}`;
+      text.textContent = `${mark.called} ${value}`;
       flag.title = mark.meaning;
       if (!this.data.can_move) continue;
-      const note = { label: `${mark.name} threshold: ${mark.meaning}`, valuemin: least, valuemax: most };
-      Object.assign(note, { valuenow: this.at[mark.name], valuetext: `${mark.name} ${value}` });
+      const note = { label: `${mark.called}: ${mark.meaning}`, valuemin: least, valuemax: most };
+      Object.assign(note, { valuenow: this.at[mark.name], valuetext: `${mark.called} ${value}` });
       for (const [name, one] of Object.entries(note)) flag.setAttribute(`aria-${name}`, one);
     }
     this.place();
@@ -446,6 +445,14 @@ function make(tag, name, parent, text) {
   if (text !== undefined) element.textContent = text;
   parent?.append(element);
   return element;
+}
+
+// Cut in the middle where it is too long: its end tells the page and one file from another.
+function fillName(box, name) {
+  box.dir = "auto";
+  const at = Math.max(name.length - 18, Math.ceil(name.length / 2));
+  make("span", "name-start", box, name.slice(0, at));
+  make("span", "", box, name.slice(at));
 }
 
 const edge = (name) => (name in ENDS ? ENDS[name] : `var(--${name})`);

@@ -1,4 +1,5 @@
-// "/" leads to the question, wherever nothing is being written; Enter in a form presses its button.
+// "/" leads to the question, wherever nothing is being written; Enter in a form presses its button; a list that is opened
+// by a button closes once something of it is chosen.
 
 const mounted = new WeakSet();
 
@@ -7,10 +8,12 @@ export default function ({ parentElement }) {
   mounted.add(parentElement);
   document.addEventListener("keydown", lead);
   document.addEventListener("keydown", send, true);
+  document.addEventListener("click", close);
   return () => {
     mounted.delete(parentElement);
     document.removeEventListener("keydown", lead);
     document.removeEventListener("keydown", send, true);
+    document.removeEventListener("click", close);
   };
 }
 
@@ -21,6 +24,11 @@ function lead(event) {
   event.preventDefault();
   question.focus();
   question.select();
+}
+
+function close(event) {
+  if (!event.target.closest?.('[class*="st-key-choose_"] button')) return;
+  setTimeout(() => document.querySelector('[data-testid="stPopover"] button[aria-expanded="true"]')?.click());
 }
 
 // Streamlit's field learns whether Enter may send it when it is drawn, and not when the button is enabled later: what was

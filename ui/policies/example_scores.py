@@ -81,13 +81,13 @@ def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
                 list(EXAMPLES[name]), num_rows="dynamic", key=f"policies_rows_{name}", hide_index=True,
                 column_config={
                     "score": number("Score", help="Empty: not graded.", **share),
-                    "answering": number("Answering", help="Does the chunk hold the answer?", **share),
-                    "topical": number("Topical", help="Is the chunk on the subject?", **share),
+                    "answering": number("Answer", help="Does the chunk hold the answer?", **share),
+                    "topical": number("Subject", help="Is the chunk on the subject?", **share),
                     "cosine": number("Cosine", min_value=-1.0, max_value=1.0, step=0.01, format="%.2f"),
                     "found by": st.column_config.SelectboxColumn("Found by", options=["dense", "keyword", "read_file"]),
                 },
             )  # fmt: skip
-            st.caption(f"Chunks in rank order, {_MOST} at most. Only Two signals reads answering and topical.")
+            st.caption(f"Chunks in rank order, {_MOST} at most. Only Two signals reads answer and subject.")
         with st.container(width=380, gap="small"):
             st.markdown("**Signals of the whole set**", help="Read by Heuristic and Signals.")
             signals = tuple(

@@ -11,6 +11,7 @@ import streamlit as st
 from crag_core.base.text.display import against, clean, counted, readable, sentence
 from crag_core.base.types.decisions import Action, CorrectionKind, Decision, Handling
 from crag_core.decision.policy import Policy
+from crag_core.view.score_words import reason_of
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both, own_name
 from ui import PARTS
 from ui.policies.verdicts import Scale, Verdict, scales
@@ -92,8 +93,8 @@ def _row_html(verdict: Verdict) -> str:
     name = decision.action if decision.verdict else decision.label
     own = f" <small>{_text(own)}</small>" if decision.verdict and (own := own_name(decision)) else ""
     found = scales(verdict)
-    score = "".join(map(_scale_html, found)) or f'<span class="reason">{_text(sentence(decision.reason))}</span>'
-    title = f' title="{_text(sentence(decision.reason))}"' if found else ""
+    score = "".join(map(_scale_html, found)) or f'<span class="reason">{_text(sentence(reason_of(decision)))}</span>'
+    title = f' title="{_text(sentence(reason_of(decision)))}"' if found else ""
     calls = verdict.calls
     number = str(calls.most) if calls.least == calls.most else f"{calls.least}–{calls.most}"
     return (
@@ -160,7 +161,7 @@ def draw_details(verdicts: Sequence[Verdict]) -> None:
         sure = "" if decision.confidence is None else f"Confidence {decision.confidence:.2f}. "
         with st.container(border=True, gap="small"):
             st.subheader(f"{plain(policy.title)}: {headline(decision)}", anchor=False)
-            st.markdown(plain(sentence(decision.reason)) + one)
+            st.markdown(plain(sentence(reason_of(decision))) + one)
             st.markdown("  \n".join(_plan(decision, policy)))
             source = f"Source: {plain(policy.source)}. More: `docs/policies.md`."
             st.caption(f"{sure}LLM calls: {verdict.calls}.{made}  \n{source}")

@@ -15,6 +15,7 @@ from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.score_words import CALLED
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ def scales(verdict: Verdict) -> tuple[Scale, ...]:
     if decision.topical is not None:
         answering, topical = (_parts(verdict.grades, name) for name in (ANSWERING, TOPICAL))
         return (
-            Scale("answering", decision.score, None, policy.upper, answering),
-            Scale("topical", decision.topical, policy.lower, None, topical),
+            Scale(CALLED[ANSWERING], decision.score, None, policy.upper, answering),
+            Scale(CALLED[TOPICAL], decision.topical, policy.lower, None, topical),
         )
     read = () if policy.scores_the_set else tuple(one.score for one in verdict.grades)
     chunks = tuple(score for score in read if score is not None)

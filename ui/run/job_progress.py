@@ -104,7 +104,9 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
     done = (progress.position - 1 + part) / progress.total
     page = f"page {progress.page} of {progress.pages}" if progress.page else ""
     told = f"reading {page}".strip()
-    if progress.passages:
+    if progress.passages and not progress.embedded and app_state.model_loading().is_running:
+        told = "loading the embedding model"  # nearly all of what a first upload takes
+    elif progress.passages:
         told = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
         told += f", searchable up to {page}" if page else ""
     place = f" ({progress.position} of {progress.total})" if progress.total > 1 else ""

@@ -14,6 +14,7 @@ from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, Suited, comparisons
 from crag_core.view.run_view import RunView
+from crag_core.view.score_words import reason_of
 from ui.run.passages import chart_of_rows
 from ui.run.verdict import COLOURS, ICONS, headline
 from ui.shell.text import chart_text, plain
@@ -109,7 +110,7 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
 
 def _lead(side: Side, alone: str) -> str:
     decision = side.decision
-    said = f"{headline(decision)}: {plain(decision.reason)}" if side.is_decided else "not graded yet"
+    said = f"{headline(decision)}: {plain(reason_of(decision))}" if side.is_decided else "not graded yet"
     return f"**{plain(side.name)}**{alone} → {said}"
 
 

@@ -17,7 +17,7 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import QUESTIONS
+from crag_core.view.score_words import CALLED, QUESTIONS
 from crag_core.view.sentences import deciding_cutoff, score_of, shown_text
 from ui import PARTS
 from ui.run.verdict import COLOURS
@@ -154,7 +154,7 @@ def _describe(card: ChunkCard) -> str:
 def _grade(card: ChunkCard) -> str:
     if card.ungraded:
         return f":orange[:material/warning: {plain(card.ungraded)}]"
-    questions = {name: f": {question}" for name, question in QUESTIONS.items()}
+    questions = {CALLED[name]: f": {question}" for name, question in QUESTIONS.items()}
     message = [f"**{one.text}** {one.name}{questions.get(one.name, '')}" for one in card.scores]
     return " · ".join([*message, plain(card.reason)] if card.reason else message)
 

@@ -18,6 +18,7 @@ from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
+from crag_core.view.score_words import reason_of
 from ui.run.answer_card.beside import draw_consolidated, draw_logged, draw_two_answers
 from ui.run.answer_card.card import draw_answer, draw_nearest
 from ui.run.changes import draw_changes
@@ -129,7 +130,7 @@ def draw_rounds(view: RunView) -> None:
     lines = []
     for number, row in enumerate(round_rows(view), start=1):
         line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"
-        lines.append(f"{line} → {headline(row.decision)}: {plain(row.decision.reason)}" if row.decision else line)
+        lines.append(f"{line} → {headline(row.decision)}: {plain(reason_of(row.decision))}" if row.decision else line)
     if lines:
         with st.container(border=True):
             st.subheader(":material/replay: Looked again", anchor=False)

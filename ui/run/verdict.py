@@ -16,7 +16,7 @@ from crag_core.view import verdict_lines
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import picture, why_no_picture
-from crag_core.view.score_words import PAGE, QUESTIONS, STEP
+from crag_core.view.score_words import PAGE, STEP
 from ui import PARTS
 from ui.shell import presets
 from ui.shell.text import plain
@@ -91,7 +91,7 @@ def draw_scores(view: RunView, on_move: Callable[[float, float, bool], None] | N
         if on_move and thresholds:
             on_move(*thresholds)
 
-    more = {"can_move": on_move is not None, "questions": QUESTIONS, "step": STEP, "page": PAGE}
+    more = {"can_move": on_move is not None, "step": STEP, "page": PAGE}
     _score_line(key="scores", data=to_plain(drawn) | more, on_moved_change=moved)
 
 

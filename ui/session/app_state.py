@@ -51,6 +51,8 @@ NO_LIMIT = 0
 """On the slider of the sentences kept; a policy has None."""
 LIMITS = (*range(1, 21), 30, 50)
 """Others on it."""
+WEB_TITLES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
+_WEB_ORDER = (WebMode.OFF, WebMode.ASK, WebMode.AUTO)
 DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
 SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
@@ -219,16 +221,19 @@ def start_choices(models: Models) -> None:
     limits = {"strips": start.cutoff, SENTENCES: start.refinement.top or NO_LIMIT, DOUBTFUL: start.doubtful}
     for key, value in (_marks(start.lower, start.upper) | limits).items():
         chosen.setdefault(key, _in_address(key, value))
-    if "model" not in chosen and models.choices[0] == EXTRACTIVE:
-        chosen["began_without"] = True
     chosen.setdefault("model", wanted.model or models.choices[0])
-    chosen.setdefault("web", WebMode(wanted.web))
+    if "web" not in chosen:
+        usual = WebMode(wanted.web)
+        asked = _in_address("web", usual)
+        # Whoever wrote a link consents to nothing here.
+        chosen["web"] = min(asked, usual, key=_WEB_ORDER.index)
 
 
 def _in_address(key: str, start: Any) -> Any:
     """What the address sets a slider or the choice `DOUBTFUL` to; `start` where it sets nothing that it can hold."""
     said = st.query_params.get_all(key)
-    titles: dict[str, Any] = {title: one for one, title in DOUBTFUL_TITLES.items()} if key == DOUBTFUL else {}
+    named: dict[Any, str] = {**DOUBTFUL_TITLES} if key == DOUBTFUL else {**WEB_TITLES} if key == "web" else {}
+    titles: dict[str, Any] = {title: one for one, title in named.items()}
     if key == SENTENCES:
         titles = {limit_title(most): most for most in (*LIMITS, NO_LIMIT)}
     if titles:

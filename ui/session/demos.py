@@ -44,7 +44,7 @@ def demos() -> tuple[Demo, ...]:
             Trace.from_json((FOLDER / one["file"]).read_text("utf-8")),
             next((Move(name, to) for name, to in one.get("move", {}).items()), None),
             one.get("other", ""),
-            {"question": one["note"], **one.get("notes", {})},
+            {"answer": one["note"], **one.get("notes", {})},
         )
         for one in listed
     )

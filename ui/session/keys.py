@@ -5,7 +5,7 @@
 | `trace`, `edits` | the run on the page as taken, and the chunks dropped or pinned since | `app_state`, `current_run` |
 | `job` | the run in progress | `run_job` |
 | `moving` | thresholds of a mark that is being dragged | `app_state` |
-| `config`, `began_without`, `pause`, `belongs_to` | settings, who is signed in, the last web search | `app_state` |
+| `config`, `pause`, `belongs_to` | settings, who is signed in, the last web search | `app_state` |
 | `connection` | the one there is, and since when where it is not the first | `app_state` |
 | `indexing`, `jobs` | files on their way into the index; other work, by name | `app_state`, `background` |
 | `handed` | what is left for the next redraw, by name | here |

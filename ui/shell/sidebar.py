@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
@@ -18,13 +18,13 @@ from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.view.run_view import model_name
 from ui.session import app_state, current_run
 from ui.session.fragments import fragment, ticking
 from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
 
 _MOVED = "Recomputed at once from the record: 0 LLM calls."
-_WEB_MODES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
 
 
 def draw(has_who: bool = True) -> None:
@@ -34,12 +34,14 @@ def draw(has_who: bool = True) -> None:
     with st.sidebar:
         if has_who:
             sign_in.draw_who()
-        _draw_policy()
-        _draw_thresholds()
+        with st.container(key="route"):
+            _draw_policy()
+            _draw_thresholds()
         _draw_collection()
         _draw_writer(models)
-        _draw_web_mode()
-        _draw_doubtful()
+        with st.container(key="web_mode"):
+            _draw_web_mode()
+            _draw_doubtful()
         draw_health(models)
 
 
@@ -65,12 +67,12 @@ def _draw_thresholds() -> None:
     start = app_state.suited_now()
     if start.compares_two_scores:
         _threshold_slider(
-            "Answer threshold (upper)", start.upper, app_state.UPPER,
-            f"Best answering score at or above: {Action.CORRECT}. {_MOVED}",
+            "Bar for an answer", start.upper, app_state.UPPER,
+            f"Upper threshold. Best answer score at or above it: {Action.CORRECT}. {_MOVED}",
         )  # fmt: skip
         _threshold_slider(
-            "Subject threshold (lower)", start.lower, app_state.LOWER,
-            f"Otherwise, best topical score below: {Action.INCORRECT}. {_MOVED}",
+            "Bar for the subject", start.lower, app_state.LOWER,
+            f"Lower threshold. Otherwise, best subject score below it: {Action.INCORRECT}. {_MOVED}",
         )  # fmt: skip
     else:
         _threshold_slider("Thresholds, lower and upper", (start.lower, start.upper), app_state.THRESHOLDS, _MOVED)
@@ -128,7 +130,7 @@ def _set_thresholds(at: Policy) -> None:
 
 
 def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[TunedPreset, ...]) -> None:
-    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"):
+    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"), st.container(key="choose_preset"):
         for mine in tuned:
             st.button(
                 f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}", key=f"tuned_{mine.name}",
@@ -152,8 +154,8 @@ def _draw_legend(policy: Policy) -> None:
     low, high = readable(policy.lower, policy.upper)
     if policy.score == "two_signals":
         reached = "above" if policy.at_lower is Action.INCORRECT else "from"
-        between = f"· else topical {reached} {low}"
-        above, below = f"· answering {above}", f"· topical {below}"
+        between = f"· else subject {reached} {low}"
+        above, below = f"· answer {above}", f"· subject {below}"
     texts = (f"{above} {high}", between, f"{below} {low}")
     if policy.judges_together and policy.lower == 0.0:
         texts = ("· enough together", "· not enough", "· nothing retrieved")
@@ -199,16 +201,19 @@ def _draw_writer(models: Models) -> None:
     elif not app_state.workbench().servers.chats(chosen):
         name = plain(app_state.called(chosen))
         st.caption(f":orange[:material/warning: {name} has no chat template: it may not answer, and not stop.]")
-    elif chosen == EXTRACTIVE != models.choices[0] and not wanted and "began_without" in st.session_state:
-        st.caption(f":material/info: This session began without Ollama. {plain(models.choices[0])} is there now.")
 
 
 def _draw_web_mode() -> None:
-    st.segmented_control(
-        "Web search", list(_WEB_MODES), format_func=lambda mode: _WEB_MODES[WebMode(mode)],
-        default=WebMode(app_state.settings().web), required=True, key="web", persist_state="session",
+    usual = WebMode(app_state.settings().web)
+    mode = st.segmented_control(
+        "Web search", list(app_state.WEB_TITLES), format_func=lambda mode: app_state.WEB_TITLES[WebMode(mode)],
+        default=usual, required=True, key="web", persist_state="session",
         help="Auto searches when the policy asks for it. Ask first shows the exact query before it is sent.",
     )  # fmt: skip
+    if mode is None or mode == usual:
+        st.query_params.pop("web", None)
+    else:  # for a reload; not bound, since a link may not switch it on
+        st.query_params["web"] = app_state.WEB_TITLES[mode]
 
 
 def _draw_doubtful() -> None:
@@ -249,8 +254,27 @@ def draw_health(models: Models) -> None:
             _await_server(models, time.monotonic())
         else:
             _draw(_model(models))
+        _draw_writer_offer(models)
         for health in (_embedding(), _web(), _store(), *_troubles()):
             _draw(health)
+
+
+def _draw_writer_offer(models: Models) -> None:
+    """Where a local model is there and none writes: one click takes it, and what a run then costs."""
+    best = models.choices[0]
+    if app_state.model() != EXTRACTIVE or best == EXTRACTIVE:
+        return
+    st.button(
+        f"Let {plain(model_name(best))} write the answers", "writer_best", on_click=_take_writer, args=(best,),
+        icon=":material/edit:", type="tertiary",
+    )  # fmt: skip
+    calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=app_state.trace() is not None)
+    costs = " · ".join(f"{action} {str(cost).replace(' to ', '–')}" for action, cost in calls.items())
+    st.caption(f"LLM calls of a run then: {costs}")
+
+
+def _take_writer(choice: str) -> None:
+    st.session_state["model"] = choice
 
 
 @ticking(_LOOK_EVERY)

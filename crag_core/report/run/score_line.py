@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from crag_core.base.text.display import against, readable
 from crag_core.view.score_line import Line, Picture, Row
-from crag_core.view.score_words import QUESTIONS
 
 WIDTHS = {"wide": 620, "narrow": 300}
 """The least width in pixels at which each layout is shown; nothing overlaps from there on."""
@@ -78,7 +77,7 @@ def _draw(made: Picture, line: Line, layout: str) -> Drawing:
         for (row, point, value), lane in zip(known, lanes, strict=True)
     )
     marks = tuple(_marks(made, line, axis + _TICKS))
-    title = f"{line.part.capitalize()}: {QUESTIONS[line.part]}" if line.part else "Score"
+    title = f"{line.title}: {line.question}" if line.part else "Score"
     stays = ". ".join(mark.stays for mark in marks if mark.stays)
     described = f"{title}. {line.compared_text}. {stays}. The table below holds every number."
     height = axis + _TICKS + _ROW * len(marks)
@@ -116,7 +115,7 @@ def _marks(made: Picture, line: Line, top: int) -> Iterator[Mark]:
     values = [mark.value for mark in thresholds]
     texts = readable(*values) if line.compared is None else against(line.compared, *values)[1:]
     for row, (mark, text) in enumerate(zip(thresholds, texts, strict=True)):
-        label, room = f"{mark.name} {text}", (_percent(mark.low), _percent(mark.high))
+        label, room = f"{mark.called} {text}", (_percent(mark.low), _percent(mark.high))
         yield Mark("threshold", label, _percent(mark.value), top + _ROW * row, room, mark.text)
     if line.compared is not None:
         label, y = line.compared_text.partition(",")[0], top + _ROW * len(thresholds)

@@ -25,6 +25,7 @@ from crag_core.view.evidence import difference
 from crag_core.view.path.run_path import run_path
 from crag_core.view.path.stages import Stage
 from crag_core.view.run_view import RunView
+from crag_core.view.score_words import CALLED, reason_of
 from crag_core.view.sentences import TextLine, text_lines
 from crag_core.view.verdict_lines import (
     Figure,
@@ -71,7 +72,7 @@ def verdict_of(view: RunView) -> Verdict:
         action=decision.label.upper() if is_plain else decision.action,
         label="" if is_plain else own_name(decision),
         meaning=meaning(view.policy, decision),
-        reason=sentence(decision.reason),
+        reason=sentence(reason_of(decision)),
         figures=(*figures(view), *_costs(view.trace)),
         flips=() if is_plain else flip_lines(view) or (no_flip(view),),
         notes=(*notes(view), *([f"{suspicious}."] if suspicious else [])),
@@ -119,7 +120,7 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
     if not view.is_decided:
         return
     then, now = reroute(before, view.trace.settings.policy), view.routed
-    yield f"The original run was {headline(then.decision)}: {then.decision.reason}."
+    yield f"The original run was {headline(then.decision)}: {reason_of(then.decision)}."
     found = difference(then, now)
     counts = ", ".join(f"{count} {what}" for what, count in found.counts)
     order = ", in another order" if found.reordered else ""
@@ -213,7 +214,11 @@ def cards_of(view: RunView, cards: tuple[ChunkCard, ...]) -> tuple[Card, ...]:
 
 def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
     """What the decision compares with the thresholds; a weighted sum leaves a passage's own score without any."""
-    limits = {"score": (policy.lower, policy.upper), ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}
+    limits = {
+        "score": (policy.lower, policy.upper),
+        CALLED[ANSWERING]: (policy.upper,),
+        CALLED[TOPICAL]: (policy.lower,),
+    }
     for number in card.scores:
         is_compared = number in card.compared and not (policy.scores_the_set or policy.is_plain)
         thresholds = tuple(round(100 * one, 1) for one in limits[number.name]) if is_compared else ()

@@ -6,6 +6,8 @@ const PLAIN_KEYS = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: 
 const RESTING = 2400; // milliseconds a step is shown for, and more for each word
 const PER_WORD = 260;
 const SLIDE = 900; // milliseconds the bar takes to its goal
+const NARROW = 620; // pixels, as in the style sheet: from there down a step is scrolled, and not made smaller
+const SMALLEST = 0.6; // of its letters, to make a step fit into the window
 const mounted = new WeakMap();
 
 export default function mount(component) {
@@ -33,6 +35,9 @@ class Player {
     this.onFull = () => this.drawFull();
     document.addEventListener("keydown", this.onKey);
     document.addEventListener("fullscreenchange", this.onFull);
+    this.onSize = () => this.fit();
+    addEventListener("resize", this.onSize);
+    document.fonts.ready.then(this.onSize);
   }
 
   stop() {
@@ -40,6 +45,7 @@ class Player {
     cancelAnimationFrame(this.frame);
     document.removeEventListener("keydown", this.onKey);
     document.removeEventListener("fullscreenchange", this.onFull);
+    removeEventListener("resize", this.onSize);
   }
 
   // A redraw of the page brings the same story again: then the step stays.
@@ -47,9 +53,10 @@ class Player {
     const same = this.data && JSON.stringify(this.data.story) === JSON.stringify(data.story);
     this.data = data;
     if (same) return;
+    const at = this.story?.id === data.story.id ? this.at : data.start; // its name may be new
     this.story = data.story;
     this.build();
-    this.show(within(data.start ?? 0, this.story.steps.length));
+    this.show(within(at ?? 0, this.story.steps.length));
     if (data.plays && !this.calm.matches) this.play();
   }
 
@@ -59,10 +66,11 @@ class Player {
     const { root, story, data } = this;
     root.replaceChildren();
     root.setAttribute("role", "region");
-    root.setAttribute("aria-label", `Demo: ${story.title}`);
+    root.setAttribute("aria-label", story.tells_ending ? "Demo" : `Demo: ${story.title}`);
     const top = make("header", "top", root);
     make("span", "badge", top, "recorded"); // a story asks nothing anew
-    make("span", "name", top, story.title).dir = "auto";
+    this.name = make("span", "name", top);
+    this.name.dir = "auto";
     const tools = make("span", "tools", top);
     if (data.links) this.copy = button(tools, "Copy link", () => this.copyLink());
     if (document.fullscreenEnabled) {
@@ -94,6 +102,8 @@ class Player {
     const { steps } = this.story;
     const step = steps[at];
     drawWay(this.way, step.way);
+    const isTold = !this.story.tells_ending || steps.slice(0, at + 1).some((one) => one.id === "answer");
+    this.name.textContent = isTold ? this.story.title : "";
     this.asked.textContent = step.picture.kind === "question" ? "" : this.story.question;
     this.slide.replaceChildren();
     this.slide.dataset.step = step.id;
@@ -113,6 +123,17 @@ class Player {
       else dot.removeAttribute("aria-current");
     });
     if (this.data.keeps) this.writeAddress();
+    this.fit();
+  }
+
+  // A step that is higher than the window is drawn smaller.
+  fit() {
+    const { root, slide } = this;
+    if (!slide) return;
+    slide.style.fontSize = "";
+    const room = parseFloat(getComputedStyle(root).minHeight) + 1;
+    if (root.clientWidth <= NARROW) return;
+    for (let size = 0.96; root.offsetHeight > room && size >= SMALLEST; size -= 0.04) slide.style.fontSize = `${size}em`;
   }
 
   // --- moving -------------------------------------------------------------------------------------------------------
@@ -251,7 +272,7 @@ const DRAWN = {
     for (const line of picture.sentences) {
       const item = make("li", line.kept ? "kept" : "struck", list);
       make("span", "unseen", item, line.kept ? "kept: " : "struck out: ");
-      make(line.kept ? "span" : "s", "text", item, line.text).dir = "auto";
+      drawText(item, line.kept ? "span" : "s", line);
       make("span", "value", item, line.score);
     }
     if (picture.more) make("p", "about", box, picture.more);
@@ -276,7 +297,9 @@ const DRAWN = {
   answer(box, picture) {
     box.classList.add(picture.tone);
     box.classList.toggle("long", picture.text.length > 320);
-    if (picture.text) {
+    if (picture.cells.length) {
+      drawText(make("div", "text", box), "p", picture);
+    } else if (picture.text) {
       for (const line of picture.text.split("\n")) make("p", "text", box, line).dir = "auto";
     } else {
       make("p", "text none", box, "No answer.");
@@ -351,7 +374,21 @@ function drawChunk(box, chunk) {
   make("b", "number", head, chunk.number);
   make("span", "", head, chunk.source).dir = "auto";
   if (chunk.state === "aside") make("span", "unseen", head, " (set aside)");
-  make("p", "text", box, chunk.text).dir = "auto";
+  drawText(box, "p", chunk);
+}
+
+// A row of a table is shown as heads and cells.
+function drawText(box, tag, { text, cells }) {
+  if (!cells.length) {
+    make(tag, "text", box, text).dir = "auto";
+    return;
+  }
+  const row = make("dl", tag === "s" ? "cells out" : "cells", box);
+  for (const [head, cell] of cells) {
+    const pair = make("div", "", row);
+    make("dt", "", pair, head).dir = "auto";
+    make("dd", "", pair, cell).dir = "auto";
+  }
 }
 
 function drawSource(list, source) {

@@ -39,6 +39,7 @@ from crag_core.trace.grounding.quoted_answer import (
 from crag_core.trace.reroute import caution
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
+from crag_core.view.score_words import told
 
 SIGNS = {SupportLevel.SUPPORTED: "✓", SupportLevel.WEAK: "≈", SupportLevel.NONE: "✗", SupportLevel.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
@@ -155,7 +156,8 @@ class AnswerBlocks:
 
     @property
     def _caution(self) -> tuple[str, str]:
-        return caution(self.view.trace, replace(self.view.routed, answer=self.answer))
+        title, why = caution(self.view.trace, replace(self.view.routed, answer=self.answer))
+        return title, told(why, self.view.routed.decision)
 
     @property
     def is_quoted(self) -> bool:

@@ -16,6 +16,7 @@ from crag_core.trace.grounding.quoted_answer import with_headers
 from crag_core.trace.reroute import reroute
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
+from crag_core.view.score_words import CALLED
 
 _MOST_NEAREST = 3
 _SEARCH = "Let this route search the web: carry it out with the web switched on."
@@ -132,8 +133,10 @@ def _by_threshold(view: RunView) -> str:
             then = reroute(trace, policy.with_thresholds(lower, upper)) if policy.allows(lower, upper) else routed
             if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
                 message, there = readable(now, value)
+                is_one = routed.decision.topical is None
+                bar = f"{flip.threshold} threshold" if is_one else CALLED[flip.threshold]
                 return (
-                    f"Move the {flip.threshold} threshold from {message} to {there}: the decision turns to "
+                    f"Move the {bar} from {message} to {there}: the decision turns to "
                     f"{then.decision.action}, with {counted(count, 'piece')} of evidence."
                 )
     return ""

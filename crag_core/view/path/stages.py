@@ -10,13 +10,14 @@ from crag_core.base.text.display import against, counted, duration
 from crag_core.base.types.decisions import HANDLING_WORDS, Action, CorrectionKind, Handling
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import StripVerdict
-from crag_core.base.types.passages import Passage
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.steps import Step, StepName, StepState
 from crag_core.base.types.web import WEB_WORDS, PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE, WIDENING
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
+from crag_core.view.score_words import CALLED, reason_of
 
 
 class StageState(StrEnum):
@@ -180,11 +181,11 @@ def route(trace: Trace, routed: Reroute) -> Stage:
         message = f"by rule {decision.rule}"
     elif decision.score is not None and decision.topical is not None:
         (first, _), (then, _) = against(decision.score, policy.upper), against(decision.topical, policy.lower)
-        message = f"answering {first}, topical {then}"
+        message = f"{CALLED[ANSWERING]} {first}, {CALLED[TOPICAL]} {then}"
     elif decision.score is not None:
         message = f"overall {against(decision.score, policy.lower, policy.upper)[0]}"
-    own = decision.label.upper() != decision.action
-    detail = f"{decision.label}: {decision.reason}" if own else decision.reason
+    own, reason = decision.label.upper() != decision.action, reason_of(decision)
+    detail = f"{decision.label}: {reason}" if own else reason
     return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
 
 

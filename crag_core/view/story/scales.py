@@ -7,10 +7,10 @@ from dataclasses import replace
 from crag_core.base.text.display import against, clean, readable, shortened
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import Line, Picture, picture
+from crag_core.view.score_words import CALLED
 from crag_core.view.story.steps import Band, Bar, Scale, Score
 from crag_core.view.story.words import ASKS
 
-_NAMES = {"answering": "bar for an answer", "topical": "bar for the subject"}
 _SINGLE = ("best", "worst", "two_signals")
 _SHORT = 40  # characters of a file name
 _MOST_ROWS = 8
@@ -52,7 +52,8 @@ def _scale(view: RunView, drawn: Picture, line: Line) -> Scale:
     values = {mark.name: mark.value for mark in drawn.marks}
     limits = [values[name] for name in line.marks]
     bars = (
-        Bar(name, _NAMES.get(line.part, f"{name} bar"), values[name], readable(values[name])[0]) for name in line.marks
+        Bar(name, CALLED[name] if line.part else f"{name} bar", values[name], readable(values[name])[0])
+        for name in line.marks
     )
     scores = (
         Score(

@@ -17,10 +17,13 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Chunk:
+    """`cells` are (head, cell) of a row of a table, () for other text."""
+
     number: str
     source: str
     text: str
     state: str = ""
+    cells: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class Line:
-    """A sentence of a chunk, kept or struck out. `score` is "" where it has none."""
+    """A sentence of a chunk, kept or struck out. `score` is "" where it has none; `cells` as of a chunk."""
 
     text: str
     kept: bool
     score: str
+    cells: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,13 +148,17 @@ class WebPicture:
 
 @dataclass(frozen=True)
 class AnswerPicture:
-    """`text` is "" where there is no answer, and `why` says why. `nearest` came closest, and was not given as one."""
+    """`text` is "" where there is no answer, and `why` says why. `nearest` came closest, and was not given as one.
+
+    `cells` as of a chunk, where the answer is one row of a table.
+    """
 
     text: str
     why: str
     sources: tuple[Source, ...]
     tone: Tone
     nearest: Source | None = None
+    cells: tuple[tuple[str, str], ...] = ()
     kind: str = "answer"
 
 
@@ -230,7 +238,10 @@ class StoryStep:
 
 @dataclass(frozen=True)
 class Story:
+    """`tells_ending`: the title gives the ending away, and is shown with it."""
+
     id: str
     title: str
     question: str
     steps: tuple[StoryStep, ...]
+    tells_ending: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from crag_core.base.types.passages import ANSWERING, Origin, Passage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable, with_headers
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
 from crag_core.view.answer.unanswered import unanswered
@@ -53,6 +54,8 @@ _AT = {
 _TITLES = {AnswerEnding.DOUBTFUL: "No sure answer", AnswerEnding.FROM_MEMORY: "An answer without a source"}
 _MOST_CHUNKS, _MOST_LINES = 6, 7
 _EXCERPT, _SENTENCE, _LONGEST = 170, 260, 900  # characters
+_MOST_CELLS, _LONGEST_HEAD, _LONGEST_CELL = 6, 40, 90
+_QUOTED_ROW = re.compile(r"“([^“”]+)”( \[\d+\])?")
 _Told = tuple[str, str, str, Picture, str]
 """Id, title, caption, picture and note of a step."""
 
@@ -65,12 +68,13 @@ def tell(
     move: Move | None = None,
     other: Policy | None = None,
     web_note: str = "",
+    tells_ending: bool = False,
 ) -> Story:
     """The steps that the run came to, in order.
 
-    `notes` are said on a step, by its id; `about` tells what was asked, `web_note` stands beside web pages. The last
-    step moves a bar, as `move` says or to the nearest place that changes the decision; with `other` it is this policy
-    reading the same scores.
+    `tells_ending`: the title does. `notes` are said on a step, by its id; `about` tells what was asked, `web_note`
+    stands beside web pages. The last step moves a bar, as `move` says or to the nearest place that changes the
+    decision; with `other` it is this policy reading the same scores.
     """
     told = [*_told(view, about, web_note), *_last(view, move, other)]
     ids = [one[0] for one in told]
@@ -79,7 +83,7 @@ def tell(
         for id_, heading, caption, picture, small in told
     )
     question = shortened(clean(view.trace.question), _LONGEST)
-    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps)
+    return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps, tells_ending)
 
 
 def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
@@ -122,13 +126,28 @@ def _chunks(view: RunView, state: str = "") -> ChunksPicture:
 
 
 def _chunk(card: ChunkCard, state: str = "") -> Chunk:
-    return Chunk(str(card.label.number), clean(str(card.label.name)), _excerpt(card), state)
+    text = _excerpt(card)
+    return Chunk(str(card.label.number), clean(str(card.label.name)), shortened(text, _EXCERPT), state, _cells(text))
 
 
 def _excerpt(card: ChunkCard) -> str:
-    scored = [(one.strip.score, one.strip.text) for one in card.verdicts if one.strip.score is not None]
+    scored = [(one.strip.score, with_headers(one.strip, card.passage)) for one in card.verdicts if one.strip.score]
     text = max(scored)[1] if scored else card.passage.text
-    return shortened(clean(quotable(text) or text.strip("# \n")), _EXCERPT)
+    return clean(quotable(text) or text.strip("# \n"))
+
+
+def _cells(text: str) -> tuple[tuple[str, str], ...]:
+    """(head, cell) of a row that is written as "head: cell; head: cell"; () for other text."""
+    found: list[tuple[str, str]] = []
+    for part in text.split("; "):
+        head, colon, cell = part.partition(": ")
+        if colon and len(head) <= _LONGEST_HEAD:
+            found.append((head.replace("_", " "), shortened(cell, _LONGEST_CELL)))
+        elif found:  # a cell may hold a semicolon
+            found[-1] = (found[-1][0], shortened(f"{found[-1][1]}; {part}", _LONGEST_CELL))
+        else:
+            return ()
+    return tuple(found[:_MOST_CELLS]) if len(found) > 1 else ()
 
 
 def _rounds(view: RunView) -> str:
@@ -196,21 +215,18 @@ def _sentences(view: RunView) -> Picture:
     if not cards or not any(excerpt.strip_ids for excerpt in knowledge.internal):
         return _chunks(view)
     card = max(cards, key=lambda one: max(v.strip.score or 0.0 for v in one.verdicts if v.kept))
-    rows = [
-        Line(
-            shortened(_without_headings(row.lines), _SENTENCE),
-            bool(row.kept),
-            "" if row.score is None else against(row.score, view.policy.cutoff)[0],
-        )
-        for row in card.sentences.rows
-    ]
+    rows = []
+    for row in card.sentences.rows:
+        text = _without_headings(row.lines)
+        score = "" if row.score is None else against(row.score, view.policy.cutoff)[0]
+        rows.append(Line(shortened(text, _SENTENCE), bool(row.kept), score, _cells(text)))
     first = _window(rows)
     shown = tuple(rows[first : first + _MOST_LINES])
     hidden = len(rows) - len(shown)
     others = len(cards) - 1
     more = [f"{words.many(hidden, 'more sentence')} of this chunk"] if hidden else []
     more += [f"sentences of {words.many(others, 'other chunk')} kept too"] if others else []
-    return SentencesPicture(replace(_chunk(card), text=""), shown, words.capital("; ".join(more)))
+    return SentencesPicture(replace(_chunk(card), text="", cells=()), shown, words.capital("; ".join(more)))
 
 
 def _without_headings(lines: tuple[tuple[str, bool], ...]) -> str:
@@ -251,7 +267,9 @@ def _answered(view: RunView) -> _Told:
     title = _TITLES.get(ending, "The answer, and its source")
     text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
     tone = "correct" if ending.is_answer else "ambiguous"
-    return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone), ""
+    row = _QUOTED_ROW.fullmatch(text)
+    cells = _cells(row[1]) if row else ()
+    return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone, cells=cells), ""
 
 
 def _source(answer: Answer, number: int, passage: Passage, quoted: str) -> Source:

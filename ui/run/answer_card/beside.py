@@ -11,6 +11,7 @@ from crag_core.view.answer.consolidated import KNOWS_NOTHING, NO_EVIDENCE, Group
 from crag_core.view.evidence import difference
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
+from crag_core.view.score_words import reason_of
 from crag_core.view.verdict_lines import changes
 from ui.run.answer_card.card import OnGenerate, draw_answer
 from ui.run.answer_card.offer import Offer
@@ -69,7 +70,7 @@ def draw_two_answers(
                 decision = view.routed.decision
                 st.markdown(f"**{title}**")
                 st.subheader(headline(decision), anchor=False)
-                st.markdown(f"{plain(sentence(decision.reason))}  \n:gray[{plain(note)}]")
+                st.markdown(f"{plain(sentence(reason_of(decision)))}  \n:gray[{plain(note)}]")
                 draw_answer(view, *((offered, on_generate) if view is second else ()))
                 st.caption(f":material/receipt: {spent(view.trace.usage, view.trace.seconds)}")
     added = [step for step in second.trace.steps if step not in first.trace.steps]

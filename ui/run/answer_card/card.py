@@ -17,6 +17,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote,
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered
 from crag_core.view.run_view import RunView, name_of
+from crag_core.view.score_words import told
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
 from ui.session import current_run
@@ -158,7 +159,8 @@ def draw_nearest(view: RunView) -> None:
         st.markdown(
             "  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one, _score(one))}" for one, label in places)
         )
-        st.caption(plain(why_doubtful(view.routed.decision, view.trace.web)))
+        decision = view.routed.decision
+        st.caption(plain(told(why_doubtful(decision, view.trace.web), decision)))
 
 
 # --- no answer ------------------------------------------------------------------------------------------------------
