@@ -6,6 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
+from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
@@ -239,3 +241,18 @@ def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
     monkeypatch.setattr(app_state, "warm_up", lambda: made)
     yield made
     made.let_go.set()
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest], list[bytes]]:
+    """Draws the page anew and makes each file that it offers as Streamlit does: in a thread without a session."""
+
+    def make(app: AppTest) -> list[bytes]:
+        made: list[Callable[[], str | bytes]] = []
+        monkeypatch.setattr(MediaFileManager, "add_deferred", lambda self, make, *_, **__: made.append(make) or "file")
+        app.run()
+        with ThreadPoolExecutor() as threads:
+            files = [threads.submit(one).result() for one in made]
+        return [one.encode() if isinstance(one, str) else one for one in files]
+
+    return make

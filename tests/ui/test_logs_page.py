@@ -115,6 +115,11 @@ def test_the_stages_stand_in_a_picture_and_a_table(graded: AppTest) -> None:
     assert set(graded.dataframe[0].value["Stage"]) == {"Not retrieved"}
 
 
+def test_the_stages_can_be_taken_along(graded: AppTest, offered: Callable[[AppTest], list[bytes]]) -> None:
+    table, report = offered(graded)
+    assert b"not retrieved" in table and b"Which stage failed?" in report
+
+
 def test_the_set_of_a_log_is_tuned_on_its_own_chunks(graded: AppTest, own: Path) -> None:
     app = press(graded, "Tune thresholds")
     assert not app.exception

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.storage.history.runs import EVERYTHING
+from tests.storage.history_parts import whole_run
 from tests.ui.conftest import ask, job_named, new_process, press, shown
 from ui.session import access, app_state, run_job
 from ui.shell import sign_in
@@ -240,3 +243,20 @@ def test_every_page_goes_through_the_gate_before_it_does_anything(path: Path) ->
         and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
     ]
     assert ast.unparse(statements[0]) == f"page.enter('pages/{path.name}')"
+
+
+def test_runs_that_are_taken_along_are_those_of_who_takes_them(
+    start: Start,
+    own: Path,
+    visitor: Visitor,
+    offered: Callable[[AppTest], list[bytes]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(access, "is_known", lambda: get_script_run_ctx(suppress_warning=True) is not None)
+    history = Workbench(Config(home=own)).history
+    for who in ("", ANN, BOB):
+        history.save(whole_run(f"run-of-{who}"), who)
+    visitor.address = BOB
+    records, table = offered(open_page(start, own, "pages/history.py"))
+    assert [f"run-of-{who}".encode() in records for who in (ANN, BOB)] == [False, True]
+    assert len(list(csv.reader(table.decode("utf-8-sig").splitlines(keepends=True)))) == 2

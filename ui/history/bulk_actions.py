@@ -172,13 +172,14 @@ def draw_imported() -> None:
 
 def _draw_export(chosen: Selection, count: int) -> None:
     history, zone = app_state.workbench().history, app_state.time_zone()
+    own = _own(chosen)  # now: a file is made without a session
     st.caption(f"{counted(count, 'run')}, newest first.")
     st.download_button(
-        "Records (JSON Lines)", lambda: to_lines(history.export(_own(chosen))), "crag-runs.jsonl", "application/jsonl",
+        "Records (JSON Lines)", lambda: to_lines(history.export(own)), "crag-runs.jsonl", "application/jsonl",
         icon=":material/data_object:", on_click="ignore", key="history_lines",
     )  # fmt: skip
     st.download_button(
-        "Table (CSV)", lambda: to_csv(history.search(_own(chosen), limit=10**6), zone), "crag-runs.csv", "text/csv",
+        "Table (CSV)", lambda: to_csv(history.search(own, limit=10**6), zone), "crag-runs.csv", "text/csv",
         icon=":material/table:", on_click="ignore", key="history_csv",
     )  # fmt: skip
     limit = f"the newest {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB"

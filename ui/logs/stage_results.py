@@ -41,10 +41,11 @@ def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
         alt="; ".join(f"{stage}: {sum(counts.values())}" for stage, counts in results.stages.items()),
     )  # fmt: skip
     _draw_table(log, results, _draw_filter(results))
+    evaluator = known_card(app_state.evaluator()).title  # now: a file is made without a session
     with st.container(horizontal=True):
         for title, content, ending, mime, icon in (
-            ("Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig"), "csv", "text/csv", "download"),
-            ("Report (HTML)", lambda: _report(log, results), "html", "text/html", "description"),
+            ("Stages (CSV)", lambda: to_csv(results).encode("utf-8-sig", "replace"), "csv", "text/csv", "download"),
+            ("Report (HTML)", lambda: _report(log, results, evaluator), "html", "text/html", "description"),
         ):
             st.download_button(
                 title, content, f"{log.name}-stages.{ending}", mime, icon=f":material/{icon}:", on_click="ignore",
@@ -52,8 +53,8 @@ def draw_findings(log: RetrievalLog, found: tuple[Judged, ...]) -> None:
             )  # fmt: skip
 
 
-def _report(log: RetrievalLog, results: Findings) -> str:
-    return render_stages(log.name, results, known_card(app_state.evaluator()).title, now())
+def _report(log: RetrievalLog, results: Findings, evaluator: str) -> bytes:
+    return render_stages(log.name, results, evaluator, now()).encode("utf-8", "replace")
 
 
 def _heading(results: Findings) -> str:
