@@ -167,7 +167,7 @@ def _lines(view: RunView, cards: Sequence[ChunkCard]) -> tuple[Line, ...]:
         if policy.lower > policy.upper:  # which decides nothing with one score
             bands = (replace(incorrect, high="upper"), correct)
         return (Line("", "", "", ("lower", "upper"), bands, _points(view, cards), compared, how),)
-    unsettled = Band(None, f"the {CALLED[TOPICAL]} decides", "zero", "upper")
+    unsettled = Band(None, f"{CALLED[TOPICAL]} decides", "zero", "upper")
 
     def line(part: str, best: float, mark: str, bands: tuple[Band, ...]) -> Line:
         title, points = CALLED[part].capitalize(), _points(view, cards, part, best)

@@ -21,7 +21,7 @@ NOT_GRADED = "not graded"
 NOT_COMPARED = "coarse, not compared"
 CALLED = {ANSWERING: "answer", TOPICAL: "subject", "upper": "bar for an answer", "lower": "bar for the subject"}
 """What the two signals and their thresholds are called on the screen."""
-QUESTIONS = {ANSWERING: "does it hold the answer?", TOPICAL: "is it on the subject?"}
+QUESTIONS = {ANSWERING: "holds the answer?", TOPICAL: "on the subject?"}
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
 
@@ -86,20 +86,23 @@ def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mar
 def _mark(name: str, value: float, meaning: str, stays: Interval, decision: Decision) -> Mark:
     flips = (flip_text(flip) for flip in flips_of(name, value, stays))
     message = told(", ".join(flips) or f"{decision.action} at any {name}", decision)
-    called, meaning = told(name, decision), f"{meaning} ({name} threshold)"
+    called = name if decision.topical is None else CALLED[name]
+    meaning = f"{meaning} ({name} threshold)"
     return Mark(name, called, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
 
 
 def reason_of(decision: Decision) -> str:
-    """The reason in numbers, in the words of the screen."""
-    return told(decision.reason, decision)
+    """The reason in numbers, in the words of the screen; which bar it is, the number before it tells."""
+    is_two = decision.topical is not None
+    return told(re.sub(r"\b(upper|lower)\b", "bar", decision.reason) if is_two else decision.reason, decision)
 
 
 def told(text: str, decision: Decision) -> str:
     """A reason, or words about a threshold, as the screen has it: what two signals decided, in everyday words."""
     if decision.topical is None:
         return text
-    return re.sub(rf"\b({'|'.join(CALLED)})\b", lambda found: CALLED[found[0]], text)
+    short = CALLED | {"upper": "answer bar", "lower": "subject bar"}
+    return re.sub(rf"\b({'|'.join(short)})\b", lambda found: short[found[0]], text)
 
 
 def flip_text(flip: Flip) -> str:

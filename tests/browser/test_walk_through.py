@@ -27,12 +27,12 @@ def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
     mark.focus()
     page.keyboard.press("End")
     expect(mark).to_have_attribute("aria-valuenow", "1")
-    expect(page.get_by_role("slider", name="Bar for an answer", exact=True)).to_have_value("1")
+    expect(page.get_by_test_id("stSidebar").get_by_role("slider", name="Bar for an answer")).to_have_value("1")
     expect(page.locator("h2").first).not_to_contain_text("CORRECT")
     expect(page.get_by_text(re.compile("^Changed: "))).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(mark).not_to_have_attribute("aria-valuenow", "1")
-    expect(page.get_by_role("slider", name="Bar for an answer", exact=True)).not_to_have_value("1")
+    expect(page.get_by_test_id("stSidebar").get_by_role("slider", name="Bar for an answer")).not_to_have_value("1")
 
 
 def test_dropped_passage_stays_dropped_in_a_link_that_a_second_session_opens(

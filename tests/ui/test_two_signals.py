@@ -61,10 +61,10 @@ def test_a_question_on_the_subject_that_nothing_answers(start: Start, scoring: C
     app = asked(start, "two-signal")
     text = shown(app)
     assert "AMBIGUOUS" in header(app)
-    assert "Best answer 0.31 < bar for an answer 0.50, best subject 0.82 ≥ bar for the subject 0.30" in text
+    assert "Best answer 0.31 < bar 0.50, best subject 0.82 ≥ bar 0.30" in text
     assert "decides: best answer" in text and "decides: best subject" in text
-    assert "CORRECT if bar for an answer ≤ 0.31" in text
-    assert "INCORRECT if bar for the subject > 0.82" in text
+    assert "CORRECT if answer bar ≤ 0.31" in text
+    assert "INCORRECT if subject bar > 0.82" in text
 
 
 def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
@@ -73,7 +73,7 @@ def test_thresholds_of_two_scores_have_sliders_that_cross_and_others_one_range(
     scoring((0.31, 0.6), (0.1, 0.82), (0.05, 0.2))
     app = put_thresholds(asked(start, "two-signal"), (0.9, 0.4)).run()
     assert [slider.label for slider in app.slider][:2] == ["Bar for an answer", "Bar for the subject"]
-    told = "Best answer 0.31 < bar for an answer 0.40, best subject 0.82 < bar for the subject 0.90"
+    told = "Best answer 0.31 < bar 0.40, best subject 0.82 < bar 0.90"
     assert told in shown(app)
     assert "INCORRECT" in header(app)
     assert [(mark["name"], mark["value"]) for mark in picture(app)["marks"]] == [("lower", 0.9), ("upper", 0.4)]

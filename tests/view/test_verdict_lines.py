@@ -39,8 +39,8 @@ def test_what_flips_stands_in_one_line_a_threshold() -> None:
     found, grades = twice((0.31, 0.82))
     two = view_run(trace(policy("two-signal"), passages=found, grades=grades))
     assert flip_lines(two) == (
-        "CORRECT if bar for an answer ≤ 0.31",
-        "INCORRECT if bar for the subject > 0.82",
+        "CORRECT if answer bar ≤ 0.31",
+        "INCORRECT if subject bar > 0.82",
     )
 
 

@@ -259,6 +259,7 @@ class Picture {
   // --- the thresholds, as they move ---------------------------------------------------------------------------------
 
   paint() {
+    const { data } = this;
     this.root.style.setProperty("--lower", this.at.lower);
     this.root.style.setProperty("--upper", this.at.upper);
     for (const mark of this.data.marks) {
@@ -266,7 +267,7 @@ class Picture {
       if (!flag) continue;
       const [least, most] = this.reach(mark.name);
       const value = exact(this.at[mark.name]);
-      text.textContent = `${mark.called} ${value}`;
+      text.textContent = `${data.lines.length > 1 ? "bar" : mark.called} ${value}`; // the line's title tells which
       flag.title = mark.meaning;
       if (!this.data.can_move) continue;
       const note = { label: `${mark.called}: ${mark.meaning}`, valuemin: least, valuemax: most };
@@ -450,7 +451,7 @@ function make(tag, name, parent, text) {
 // Cut in the middle where it is too long: its end tells the page and one file from another.
 function fillName(box, name) {
   box.dir = "auto";
-  const at = Math.max(name.length - 18, Math.ceil(name.length / 2));
+  const at = name.length > 24 ? Math.max(name.length - 18, Math.ceil(name.length / 2)) : name.length;
   make("span", "name-start", box, name.slice(0, at));
   make("span", "", box, name.slice(at));
 }
