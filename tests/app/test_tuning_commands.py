@@ -67,20 +67,6 @@ def test_a_set_is_graded_in_the_collection_that_its_labels_speak_of(labelled: Pa
     assert "30 are of the collection “quays”, and the collection “main” is searched" in capsys.readouterr().err
 
 
-def test_the_second_time_nothing_is_graded(labelled: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = ["evaluate", "--set", str(labelled), "--evaluator", "embedding", "--json"]
-    assert main(arguments) == 0
-    capsys.readouterr()
-
-    def fail(*anything: object) -> None:
-        raise AssertionError("graded again")
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", fail)
-    assert main(arguments) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["questions"] == 30 and told["rates"]["confidently_wrong"]["value"] is not None
-
-
 @pytest.mark.parametrize(
     ("limit", "code", "told"),
     [

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, UnlabelledQuestion
-from crag_core.experiments.thresholds.nearest import nearest
-from crag_core.experiments.thresholds.threshold_board import ComparedScores
+from crag_core.experiments.thresholds.threshold_board import ComparedScores, nearest
 from tests.experiments.made_up_sets import board, case
 
 PAIR = (0.3, 0.7)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from crag_core.base.errors import BadRecord, ScoresUnavailable
+from crag_core.base.errors import BadRecord
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.experiments.comparison.outcome import Evidence, Outcome, Setup, outcome_of
@@ -150,21 +149,6 @@ def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again
     bench.forget_counts()
     run_set((ASKED,), [Contender(bench.pipeline, kept)], bench.clock)
     assert not bench.counts, "run once, kept since"
-
-
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda book, trace: book.keys(),
-        lambda book, trace: book.add(FULL, trace),
-    ],
-)
-def test_a_damaged_file_is_told_with_what_to_do(
-    tmp_path: Path, trace: Trace, use: Callable[[OutcomeLog[Outcome], Trace], object]
-) -> None:
-    (tmp_path / "crag.db").write_bytes(b"not a database" * 100)
-    with pytest.raises(ScoresUnavailable, match="cannot be"):
-        use(ExperimentStore(tmp_path).outcomes(SETUP), trace)
 
 
 def test_the_laboratory_keeps_outcomes_apart_from_what_was_graded(tmp_path: Path, trace: Trace) -> None:

@@ -6,11 +6,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,24 +39,6 @@ def test_grades_of_the_version_before_are_read_without_their_second_readings(boo
         database.execute("UPDATE crag_scored SET facts = json_set(facts, '$.grades[0].second', NULL)")
         database.execute("""UPDATE crag_scored SET facts = json_set(facts, '$.grades[1].second', '{"score": 0.9}')""")
     assert book.load() == {scored.key: scored}
-
-
-def test_those_who_write_first_at_the_same_moment_are_all_kept(tmp_path: Path) -> None:
-    trace = Bench().pipeline.grade("Question 1?")
-    scored = [replace(scored_from(trace, asked(1)), key=f"{number}") for number in range(4)]
-    for number in range(10):
-        book = ExperimentStore(tmp_path / f"{number}").scores(CONDITIONS)
-        together = threading.Barrier(len(scored))
-
-        def add(
-            one: ScoredQuestion, book: OutcomeLog[ScoredQuestion] = book, together: threading.Barrier = together
-        ) -> None:
-            together.wait(10)
-            book.add(one, trace)
-
-        with ThreadPoolExecutor(len(scored)) as threads:
-            list(threads.map(add, scored))
-        assert book.keys() == {one.key for one in scored}
 
 
 def test_a_file_that_another_process_keeps_locked_is_told_as_that(book: OutcomeLog[ScoredQuestion]) -> None:

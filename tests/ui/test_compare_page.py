@@ -421,29 +421,6 @@ def test_the_table_has_every_figure_and_the_files_the_same(
     assert len(gains["y"]) == len(gains["x"] if isinstance(gains["x"], list) else gains["y"]) > 1
 
 
-def test_nothing_is_run_twice_and_another_configuration_runs_alone(
-    start: Start, own: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    app = run_set(with_set(start, own))
-    asked: list[str] = []
-    whole = HybridRetriever.retrieve
-
-    def counted(self: HybridRetriever, question: str, *more: Any, **options: Any) -> object:
-        asked.extend([question] * (question != WARMING_UP))
-        return whole(self, question, *more, **options)
-
-    monkeypatch.setattr(HybridRetriever, "retrieve", counted)
-    for what in ("One question", "Labelled set"):
-        app.segmented_control(key="versus_what").set_value(what).run()
-    assert "Results by measure" in shown(app) and asked == []
-    move(app, 0.1, 0.2)
-    assert has_button(app, "Run 5 questions") and "Results by measure" not in shown(app)
-    run_set(app)
-    assert len(asked) == 5 and "B · Paper, 0.10/0.20" in html_of(app)
-    press(app, "Back to the defaults")
-    assert "Results by measure" in shown(app) and len(asked) == 5, "what was run before is still there"
-
-
 def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
     app = with_set(start, own)
     press(app, "Run 5 questions")

@@ -21,8 +21,7 @@ from crag_core.experiments.labelled.questions import (
     UnlabelledQuestion,
     word,
 )
-from crag_core.experiments.thresholds.nearest import nearest
-from crag_core.experiments.thresholds.threshold_board import deciding_scores
+from crag_core.experiments.thresholds.threshold_board import deciding_scores, nearest
 from ui.session import access, app_state, background, tune_state
 from ui.session.background import SetJob
 from ui.session.keys import hand, kept

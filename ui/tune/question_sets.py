@@ -208,16 +208,14 @@ def _draw_feedback(busy: bool) -> None:
     if not is_allowed("see the runs of others"):
         return
     access.require_administrator()
-    found = questions_from(app_state.workbench().history.all_labels())
+    questions, unspecific = questions_from(app_state.workbench().history.all_labels())
     st.markdown("Questions on Ask whose route was called right, or for which the right one was named.")
-    if found.unspecific:
-        st.caption(f"Not used: {counted(found.unspecific, 'label')} without the right route.")
-    for question, label in found.overruled[:_SHOWN_PROBLEMS]:
-        st.caption(f":orange[:material/warning:] “{plain(question)}” was judged in two ways; {label} holds.")
-    if not found.questions:
+    if unspecific:
+        st.caption(f"Not used: {counted(unspecific, 'label')} without the right route.")
+    if not questions:
         st.info("No route labels yet.", icon=":material/info:")
         return
-    _draw_take("From feedback", found.questions, busy, keeps=True)
+    _draw_take("From feedback", questions, busy, keeps=True)
 
 
 def _draw_kept(busy: bool) -> None:

@@ -65,6 +65,17 @@ def deciding_scores(policy: Policy, questions: Sequence[Evidence], lower: float)
     return found
 
 
+def nearest(known: ComparedScores, lower: float, upper: float) -> tuple[int, ...]:
+    """All places in `known`, the nearest to a threshold that decides it first, in their order where equally near: those
+    whose label tells most (uncertainty sampling, Lewis and Gale 1994).
+
+    A question that is CORRECT is not decided by `lower`; one that no threshold decides comes last.
+    """
+    of_upper, of_lower = np.abs(known.upper - upper), np.abs(known.lower - lower)
+    found = np.where(known.upper >= upper, of_upper, np.minimum(of_upper, of_lower))
+    return tuple(np.argsort(np.where(known.settled >= 0, np.nan, found), kind="stable").tolist())
+
+
 class Board:
     """`cases` under `policy`, graded by `judge`. `writer`: a language model is there to rewrite and answer."""
 
