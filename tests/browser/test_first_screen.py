@@ -60,6 +60,13 @@ def test_welcome_is_short_and_stays_where_it_is(screen: Page, empty_app: str) ->
     expect(screen.get_by_test_id("stSidebar")).to_be_hidden()
 
 
+def test_the_menu_of_a_narrow_window_shows_the_page_one_is_on(screen: Page, empty_app: str) -> None:
+    screen.set_viewport_size({"width": 800, "height": 900})
+    for name in ("Settings", "Policies"):
+        screen.goto(f"{empty_app}/{name.lower()}")
+        expect(screen.get_by_test_id("stTopNav").get_by_role("link", name=name)).to_be_visible()
+
+
 def test_slash_leads_to_the_question_and_is_a_letter_in_it(screen: Page, empty_app: str) -> None:
     screen.goto(empty_app)
     question = screen.get_by_label("Your question")

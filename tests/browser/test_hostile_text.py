@@ -182,7 +182,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
     expect(page.get_by_text("Record of this run")).to_be_visible()
     page.get_by_text("Record of this run").click()
     check(page, watch, "Ask", links=4)
-    upper = page.get_by_role("slider", name="Bar for an answer")
+    upper = page.get_by_role("slider", name="Bar for an answer", exact=True)
     upper.focus()
     page.keyboard.press("End")  # AMBIGUOUS: refined, and the web too
     check(page, watch, "Ask, thresholds moved", links=4)

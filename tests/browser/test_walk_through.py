@@ -27,12 +27,12 @@ def test_sidebar_and_verdict_follow_a_mark_that_is_moved_in_the_picture(
     mark.focus()
     page.keyboard.press("End")
     expect(mark).to_have_attribute("aria-valuenow", "1")
-    expect(page.get_by_role("slider", name="Answer threshold")).to_have_value("1")
+    expect(page.get_by_role("slider", name="Bar for an answer", exact=True)).to_have_value("1")
     expect(page.locator("h2").first).not_to_contain_text("CORRECT")
     expect(page.get_by_text(re.compile("^Changed: "))).to_be_visible()
     page.get_by_role("button", name="Undo", exact=True).click()
     expect(mark).not_to_have_attribute("aria-valuenow", "1")
-    expect(page.get_by_role("slider", name="Answer threshold")).not_to_have_value("1")
+    expect(page.get_by_role("slider", name="Bar for an answer", exact=True)).not_to_have_value("1")
 
 
 def test_dropped_passage_stays_dropped_in_a_link_that_a_second_session_opens(
@@ -98,3 +98,11 @@ def test_passage_is_marked_where_it_stands_on_the_page_of_its_pdf(page: Page, em
     drawer.get_by_role("button", name="Close").click()
     expect(drawer).not_to_be_visible()
     expect(page.get_by_text("Retrieval: ")).to_be_visible()
+
+
+def test_a_list_closes_once_something_of_it_is_chosen(page: Page, empty_app: str, lighthouse: Path) -> None:
+    asked(page, empty_app, lighthouse)
+    page.get_by_role("button", name=re.compile("Earlier")).click()
+    listed = page.get_by_test_id("stPopoverBody")
+    listed.get_by_role("button").first.click()
+    expect(listed).to_have_count(0)

@@ -181,6 +181,12 @@ def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> 
     assert not has_button(app, "Stop") and "Evidence of each answer" not in shown(app)
 
 
+def test_cards_name_the_collection_that_is_searched(start: Start, own: Path) -> None:
+    Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
+    app = start("pages/compare.py", CRAG_HOME=str(own), address={"collection": "Boats"})
+    assert all("6 chunks in Boats" in card for card in cards(app).values())
+
+
 def test_the_sidebar_moves_the_configuration_that_follows_it(start: Start) -> None:
     app = move(compare(start), 0.1, 0.9)
     assert names(app) == ["A · Plain RAG", "B · Paper, 0.10/0.90"]

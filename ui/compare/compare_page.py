@@ -79,7 +79,7 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     is_stand_in = choice.model == EXTRACTIVE and choice.policy.needs_model
     return (
         f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {readable(cutoff)[0]}",
-        f"{judge}, {counted(choice.top_k, 'chunk')}, {web}",
+        f"{judge}, {counted(choice.top_k, 'chunk')}{where}, {web}",
         f"{_writer(choice.model)}, {doubtful} if doubtful",
         *([f"{STAND_IN.capitalize()}: {choice.policy.without_model}"] if is_stand_in else []),
     )

@@ -26,7 +26,9 @@ def draw_grading(seen: Seen) -> None:
         return
     card = known_card(seen.conditions.evaluator)
     rest = f" {len(seen.graded)} are graded already." if seen.graded else ""
-    message = f"Retrieves and grades each question once, with {plain(card.title.lower())}.{rest}"
+    where = app_state.choice().collection
+    there = f" in {plain(where)}" if where else ""
+    message = f"Retrieves each question{there} and grades it once, with {plain(card.title.lower())}.{rest}"
     if card.calls_model:
         calls = seen.missing * -(-seen.conditions.top_k // card.batch)
         message += f" About {counted(calls, 'LLM call')}."

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.web import WebOutcome
@@ -188,102 +189,79 @@ def _improved(asked: LabelledQuestion, found: Outcome) -> Counts | None:
     return None if gain is None else _once(gain > 0)
 
 
+_SHARE, _SCORE, _COUNT = Unit.SHARE, Unit.SCORE, Unit.COUNT
+
 _ROUTING = (
-    Measure("right", "Right route", Group.ROUTING, Unit.SHARE, 1, "questions routed as the label says", _right),
-    Measure(
-        "right_correct", "… of answerable questions", Group.ROUTING, Unit.SHARE, 1,
-        "routed CORRECT", _right_of(Expected.CORRECT),
-    ),
-    Measure(
-        "right_ambiguous", "… of questions on topic, not answered", Group.ROUTING, Unit.SHARE, 1,
-        "routed AMBIGUOUS", _right_of(Expected.AMBIGUOUS),
-    ),
-    Measure(
-        "right_incorrect", "… of questions about something else", Group.ROUTING, Unit.SHARE, 1,
-        "routed INCORRECT", _right_of(Expected.INCORRECT),
-    ),
-    Measure(
-        "right_unanswerable", "… of unanswerable questions", Group.ROUTING, Unit.SHARE, 1,
-        "not routed CORRECT, where the label does not say which of the two it is", _right_of(Expected.UNANSWERABLE),
-    ),
+    ("right", "Right route", _SHARE, 1, "questions routed as the label says", _right),
+    ("right_correct", "… of answerable questions", _SHARE, 1, "routed CORRECT", _right_of(Expected.CORRECT)),
+    ("right_ambiguous", "… of questions on topic, not answered", _SHARE, 1,
+     "routed AMBIGUOUS", _right_of(Expected.AMBIGUOUS)),
+    ("right_incorrect", "… of questions about something else", _SHARE, 1,
+     "routed INCORRECT", _right_of(Expected.INCORRECT)),
+    ("right_unanswerable", "… of unanswerable questions", _SHARE, 1,
+     "not routed CORRECT, where the label does not say which of the two it is", _right_of(Expected.UNANSWERABLE)),
 )  # fmt: skip
 
 _ANSWERS = (
-    Measure(
-        "contains", "Known answer in the answer", Group.ANSWERS, Unit.SHARE, 1,
-        "its words stand in it one after the other; answerable questions with known answers",
-        lambda asked, found: _answerable(asked, found.contains),
-    ),
-    Measure(
-        "f1", "Token F1", Group.ANSWERS, Unit.SCORE, 1,
-        "as SQuAD counts it; a long answer scores low however right it is",
-        lambda asked, found: _answerable(asked, found.f1),
-    ),
-    Measure(
-        "exact", "Exact match", Group.ANSWERS, Unit.SHARE, 1,
-        "as SQuAD counts it; whole sentences never match",
-        lambda asked, found: _answerable(asked, found.exact),
-    ),
-    Measure(
-        "grounded", "Grounded sentences", Group.ANSWERS, Unit.SHARE, 1,
-        "sentences of answers whose words the context has, or that a model calls supported, of those that were checked",
-        lambda asked, found: (found.grounded, found.sentences) if found.sentences else None,
-    ),
-    Measure(
-        "abstained_answerable", "Abstained although answerable", Group.ANSWERS, Unit.SHARE, -1,
-        "answerable questions that got no answer, or only a doubtful one",
-        lambda asked, found: _answerable(asked, not found.is_answered),
-    ),
-    Measure(
-        "answered_unanswerable", "Answered although unanswerable", Group.ANSWERS, Unit.SHARE, -1,
-        "questions that the documents do not answer, and that got an answer without a known one in it",
-        lambda asked, found: _unanswerable(asked, found.is_answered and not found.contains),
-    ),
-    Measure(
-        "answered_elsewhere", "Known answer, not from the documents", Group.ANSWERS, Unit.SHARE, 1,
-        "known answers in answers, of questions with known answers that the documents do not answer: from the web",
-        lambda asked, found: _unanswerable(asked, found.contains),
-    ),
+    ("contains", "Known answer in the answer", _SHARE, 1,
+     "its words stand in it one after the other; answerable questions with known answers",
+     lambda asked, found: _answerable(asked, found.contains)),
+    ("f1", "Token F1", _SCORE, 1, "as SQuAD counts it; a long answer scores low however right it is",
+     lambda asked, found: _answerable(asked, found.f1)),
+    ("exact", "Exact match", _SHARE, 1, "as SQuAD counts it; whole sentences never match",
+     lambda asked, found: _answerable(asked, found.exact)),
+    ("grounded", "Grounded sentences", _SHARE, 1,
+     "sentences of answers whose words the context has, or that a model calls supported, of those that were checked",
+     lambda asked, found: (found.grounded, found.sentences) if found.sentences else None),
+    ("abstained_answerable", "Abstained although answerable", _SHARE, -1,
+     "answerable questions that got no answer, or only a doubtful one",
+     lambda asked, found: _answerable(asked, not found.is_answered)),
+    ("answered_unanswerable", "Answered although unanswerable", _SHARE, -1,
+     "questions that the documents do not answer, and that got an answer without a known one in it",
+     lambda asked, found: _unanswerable(asked, found.is_answered and not found.contains)),
+    ("answered_elsewhere", "Known answer, not from the documents", _SHARE, 1,
+     "known answers in answers, of questions with known answers that the documents do not answer: from the web",
+     lambda asked, found: _unanswerable(asked, found.contains)),
 )  # fmt: skip
 
 _CORRECTION = (
-    Measure(
-        "corrected", "Corrected", Group.CORRECTION, Unit.SHARE, 0, "questions not routed CORRECT",
-        lambda asked, found: _once(found.action is not Action.CORRECT),
-    ),
-    Measure(
-        "improved", "Corrections that raised the best score", Group.CORRECTION, Unit.SHARE, 1,
-        "of those after which graded evidence was left", _improved,
-    ),
-    Measure(
-        "gain", "Best score, after less before", Group.CORRECTION, Unit.SCORE, 1, "of the same corrections",
-        lambda asked, found: _once(_score_gain(found)), least=-1.0,
-    ),
-    Measure(
-        "web", "Sent to the web", Group.CORRECTION, Unit.SHARE, 0, "questions whose web search was answered",
-        lambda asked, found: _once(found.web in (WebOutcome.USED, WebOutcome.EMPTY)),
-    ),
-    Measure(
-        "needless_web", "Sent to the web although answerable", Group.CORRECTION, Unit.SHARE, -1,
-        "answerable questions whose web search was answered",
-        lambda asked, found: _answerable(asked, found.web in (WebOutcome.USED, WebOutcome.EMPTY)),
-    ),
+    ("corrected", "Corrected", _SHARE, 0, "questions not routed CORRECT",
+     lambda asked, found: _once(found.action is not Action.CORRECT)),
+    ("improved", "Corrections that raised the best score", _SHARE, 1,
+     "of those after which graded evidence was left", _improved),
+    ("gain", "Best score, after less before", _SCORE, 1, "of the same corrections",
+     lambda asked, found: _once(_score_gain(found)), -1.0),
+    ("web", "Sent to the web", _SHARE, 0, "questions whose web search was answered",
+     lambda asked, found: _once(_is_searched(found))),
+    ("needless_web", "Sent to the web although answerable", _SHARE, -1,
+     "answerable questions whose web search was answered",
+     lambda asked, found: _answerable(asked, _is_searched(found))),
 )  # fmt: skip
 
 _COST = (
-    Measure(
-        "seconds", "Seconds", Group.COST, Unit.SECONDS, -1,
-        "from question to answer, on average, as if run alone; web results from the cache take no time",
-        lambda asked, found: _once(found.seconds),
-    ),
-    Measure(
-        "calls", "Model calls", Group.COST, Unit.COUNT, -1, "of grading, correcting and answering",
-        lambda asked, found: _once(found.usage.calls),
-    ),
-    Measure(
-        "tokens", "Tokens", Group.COST, Unit.COUNT, -1, "read and written by the model, as it counts them",
-        lambda asked, found: _once(found.usage.prompt_tokens + found.usage.completion_tokens),
-    ),
+    ("seconds", "Seconds", Unit.SECONDS, -1,
+     "from question to answer, on average, as if run alone; web results from the cache take no time",
+     lambda asked, found: _once(found.seconds)),
+    ("calls", "Model calls", _COUNT, -1, "of grading, correcting and answering",
+     lambda asked, found: _once(found.usage.calls)),
+    ("tokens", "Tokens", _COUNT, -1, "read and written by the model, as it counts them",
+     lambda asked, found: _once(found.usage.prompt_tokens + found.usage.completion_tokens)),
 )  # fmt: skip
 
-MEASURES: tuple[Measure, ...] = (*_ROUTING, *_RETRIEVAL, *_ANSWERS, *_CORRECTION, *_COST)
+
+def _is_searched(found: Outcome) -> bool:
+    return found.web in (WebOutcome.USED, WebOutcome.EMPTY)
+
+
+def _of(group: Group, rows: Sequence[tuple[Any, ...]]) -> tuple[Measure, ...]:
+    """Of rows with the fields of a `Measure` but its group."""
+    return tuple(Measure(name, title, group, *rest) for name, title, *rest in rows)
+
+
+MEASURES: tuple[Measure, ...] = (
+    *_of(Group.ROUTING, _ROUTING),
+    *_RETRIEVAL,
+    *_of(Group.ANSWERS, _ANSWERS),
+    *_of(Group.CORRECTION, _CORRECTION),
+    *_of(Group.COST, _COST),
+)
