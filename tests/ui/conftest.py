@@ -249,7 +249,12 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> Callable[[AppTest], list[bytes]]
 
     def make(app: AppTest) -> list[bytes]:
         made: list[Callable[[], str | bytes]] = []
-        monkeypatch.setattr(MediaFileManager, "add_deferred", lambda self, make, *_, **__: made.append(make) or "file")
+
+        def keep(self: MediaFileManager, file: Callable[[], str | bytes], *_: object, **__: object) -> str:
+            made.append(file)
+            return "file"
+
+        monkeypatch.setattr(MediaFileManager, "add_deferred", keep)
         app.run()
         with ThreadPoolExecutor() as threads:
             files = [threads.submit(one).result() for one in made]
