@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, download, index_files, serve, settled
+from tests.browser.conftest import PATIENCE, ask, download, index_files, serve, settled
 from tests.browser.test_accessibility import SETTLED
 from tests.browser.test_history import FIRST_COLUMN, HEAD, MIDDLE
 from tests.report.test_report_hostile import evil_run
@@ -259,7 +259,7 @@ ROOM = """() => [document.documentElement, document.querySelector('[data-testid=
 
 
 @pytest.mark.timeout(600)
-def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: str) -> None:
+def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: str, tmp_path: Path) -> None:
     watch, whole = Watch(app), " ".join((*PAYLOADS, *MORE))
     watch.over(page)
 
@@ -291,11 +291,36 @@ def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: 
     page.get_by_role("button", name="Grade 2 records").click()
     expect(page.get_by_text("Which stage failed?")).to_be_visible()
     settle(page)
+    download(page, "Report (HTML)").save_as(tmp_path / "stages.html")
+    other = page.context.new_page()
+    watch.over(other)
+    other.goto((tmp_path / "stages.html").as_uri())
+    check(other, watch, "the report of a log", is_seen=False)
+    other.close()
     box = page.get_by_test_id("stDataFrame").first.bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + FIRST_COLUMN, box["y"] + HEAD + MIDDLE)
     expect(page.get_by_text("Answer in the log", exact=True)).to_be_visible()
     look("a record of a log")
+
+
+@pytest.mark.timeout(600)
+def test_a_labelled_set_of_somebody_else_is_compared_as_words(page: Page, app: str) -> None:
+    watch = Watch(app)
+    watch.over(page)
+    questions = [f"What are the dues? {one}" for one in (*PAYLOADS[:3], *MORE[:3])]
+    rows = [{"question": one, "expected": "correct", "note": one, "answers": [one]} for one in questions]
+    page.goto(f"{app}/compare")
+    page.get_by_role("radio", name="Labelled set").click()
+    page.get_by_role("radio", name="Upload").click()
+    content = "\n".join(map(json.dumps, rows)).encode()
+    page.locator("input[type=file]").set_input_files(
+        [{"name": NAME + ".jsonl", "mimeType": "text/plain", "buffer": content}]
+    )
+    page.get_by_role("button", name=f"Run {len(rows)} questions").click()
+    expect(page.get_by_text("Results by measure")).to_be_visible(timeout=4 * PATIENCE)
+    settle(page)
+    check(page, watch, "a labelled set, compared", is_seen=False)
 
 
 def handshake(app: str, origin: str) -> int:
