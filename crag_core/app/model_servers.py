@@ -50,8 +50,8 @@ class ModelServers:
         """Ask both servers at the same time for their models; those that are away cost a time-out of 2 s in all."""
         url, key = self.config.openai_url, self.config.openai_key
         with ThreadPoolExecutor(1) as beside:
-            asked = beside.submit(openai_compatible.look, url, key) if url else None
-            local = ollama.look(self.config.ollama_url)
+            asked = beside.submit(openai_compatible.list_models, url, key) if url else None
+            local = ollama.list_models(self.config.ollama_url)
             remote = asked.result() if asked else None
         self._remember(local)
         # The first choice is the default. A server by URL may be far away: passages go there only if somebody says so.
@@ -84,7 +84,7 @@ class ModelServers:
         if server != "ollama" or not name:
             return ""
         if self.config.ollama_url not in self._seen:
-            self._remember(ollama.look(self.config.ollama_url))
+            self._remember(ollama.list_models(self.config.ollama_url))
         return version_of(name, self._seen[self.config.ollama_url])
 
     def chats(self, choice: str) -> bool:
@@ -123,7 +123,7 @@ class ModelServers:
 
     def calls_under_way(self) -> dict[str, float]:
         urls = {"ollama": self.config.ollama_url, "openai": self.config.openai_url}
-        return {shown(url): self._limit(server).under_way for server, url in urls.items() if url}
+        return {shown(url): self._limit(server).active for server, url in urls.items() if url}
 
     def _remember(self, seen: ServerState) -> None:
         """A server that is away for a moment has the same models when it is back."""
@@ -133,7 +133,7 @@ class ModelServers:
     def _loaded_by(self, url: str) -> tuple[str, ...] | None:
         asked_at, names = self._loaded.get(url, (-math.inf, None))
         if time.monotonic() - asked_at > _LOADED_EVERY:
-            names = ollama.loaded(url)
+            names = ollama.list_loaded(url)
             self._loaded[url] = (time.monotonic(), names)
         return names
 

@@ -57,10 +57,12 @@ def model_of(given: LLM | LanguageModel | None) -> LanguageModel | None:
     def explain(error: Exception) -> CragError:
         return ModelUnavailable(f"The language model {name} failed: {type(error).__name__}: {error}")
 
-    async def reads() -> int:
+    async def context_length() -> int:
         return given.metadata.context_window
 
-    return NotedModel(ServerModel(LlamaIndexClient(given, name, explain=explain), CallLimit(1), Capacity(), reads))
+    return NotedModel(
+        ServerModel(LlamaIndexClient(given, name, explain=explain), CallLimit(1), Capacity(), context_length)
+    )
 
 
 def evaluator_of(given: object, model: LanguageModel | None, prompts: Prompts | None = None) -> Evaluator:

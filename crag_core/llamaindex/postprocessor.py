@@ -173,30 +173,30 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         dispatcher.event(ReRankStartEvent(query=asked, nodes=nodes, top_n=top_n, model_name=judge))
         found = found_in(nodes, self.node_scores)
         if isinstance(query_bundle, RunQuery):
-            under_way = query_bundle.under_way
-            under_way.replace_passages(found)
-            (under_way.grade if query_bundle.only_grades else under_way.correct)()
-            kept = self._handed_on(under_way, nodes, query_bundle.given)
+            open_run = query_bundle.open_run
+            open_run.replace_passages(found)
+            (open_run.grade if query_bundle.only_grades else open_run.correct)()
+            kept = self._handed_on(open_run, nodes, query_bundle.given)
         else:
             self.refuse_other_writers("Its synthesizer")
-            begun = self._pipeline.begin(query_bundle.query_str, found.passages, agreement=found.agreement)
-            with self._pipeline.open(begun) as under_way:
-                under_way.correct()
-            kept = self._handed_on(under_way, nodes)
-            raise_failure(under_way.trace)
+            trace = self._pipeline.begin(query_bundle.query_str, found.passages, agreement=found.agreement)
+            with self._pipeline.open(trace) as open_run:
+                open_run.correct()
+            kept = self._handed_on(open_run, nodes)
+            raise_failure(open_run.trace)
         dispatcher.event(ReRankEndEvent(nodes=kept))
         return kept
 
     def _handed_on(
-        self, under_way: OpenRun, nodes: Sequence[NodeWithScore], given: Sequence[NodeWithScore] = ()
+        self, open_run: OpenRun, nodes: Sequence[NodeWithScore], given: Sequence[NodeWithScore] = ()
     ) -> list[NodeWithScore]:
         """`given` are nodes of the run besides, in whose shape what is kept of them leaves."""
         if self.on_trace:
-            self.on_trace(under_way.trace)
-        if not under_way.can_continue or refuses(under_way.trace):
+            self.on_trace(open_run.trace)
+        if not open_run.can_continue or refuses(open_run.trace):
             return []
         images = {node.node.node_id: node for node in nodes if not is_text(node)}
-        return [*kept_nodes(under_way.trace, [*nodes, *given]), *images.values()][: self.top_n]
+        return [*kept_nodes(open_run.trace, [*nodes, *given]), *images.values()][: self.top_n]
 
     def refuse_other_writers(self, who: str) -> None:
         """Raises `WrongUse` where the policy has its answer written from what no node holds."""

@@ -111,11 +111,11 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         if isinstance(query_bundle, RunQuery):
             response = super()._query(query_bundle)
             if not isinstance(self._response_synthesizer, CRAGSynthesizer):
-                _note_answer(query_bundle.under_way, response, type(self._response_synthesizer).__name__)
+                _note_answer(query_bundle.open_run, response, type(self._response_synthesizer).__name__)
             return response
         with self._open(self.begin(query_bundle.query_str), asked=query_bundle) as query:
             response = self._query(query)
-        raise_failure(query.under_way.trace)
+        raise_failure(query.open_run.trace)
         return response
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
@@ -124,17 +124,17 @@ class CRAGQueryEngine(RetrieverQueryEngine):
 
     def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         if isinstance(query_bundle, RunQuery):
-            under_way = query_bundle.under_way
-            under_way.retrieve()
+            open_run = query_bundle.open_run
+            open_run.retrieve()
             if not isinstance(self._retriever, CRAGRetriever):
-                under_way.raise_token_budget()
+                open_run.raise_token_budget()
             given = {one.node.node_id: one for one in reversed(query_bundle.given)}
-            nodes = [given.get(one.id) or to_node(one) for one in under_way.trace.passages or ()]
+            nodes = [given.get(one.id) or to_node(one) for one in open_run.trace.passages or ()]
             nodes += [one for one in given.values() if not is_text(one)]
-            return self._apply_node_postprocessors(nodes if under_way.can_continue else [], query_bundle)
+            return self._apply_node_postprocessors(nodes if open_run.can_continue else [], query_bundle)
         with self._open(self.begin(query_bundle.query_str), asked=query_bundle) as query:
             nodes = self.retrieve(query)
-        raise_failure(query.under_way.trace)
+        raise_failure(query.open_run.trace)
         return nodes
 
     async def aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -174,19 +174,19 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         """Do what is still missing, up to the answer."""
         with self._open(trace, run) as query:
             self.query(query)
-        return query.under_way.trace
+        return query.open_run.trace
 
     def correct(self, trace: Trace, run: Run | None = None) -> Trace:
         """Do what is still missing, up to the assembled context; no answer is written."""
         with self._open(trace, run) as query:
             self.retrieve(query)
-        return query.under_way.trace
+        return query.open_run.trace
 
     def grade(self, question: str, run: Run | None = None) -> Trace:
         """The first retrieval and the grades of all its passages, whatever the policy makes of them."""
         with self._open(self._pipeline.begin_grading(question), run, only_grades=True) as query:
             self.retrieve(query)
-        return query.under_way.trace
+        return query.open_run.trace
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """As `Pipeline.stream_answer`."""
@@ -242,8 +242,8 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         if isinstance(retriever, NodeRetriever):
             of_run = retriever.asking(asked)
             pipeline, given = pipeline.with_parts(retriever=of_run), of_run.given
-        with pipeline.open(trace, run) as under_way:
-            yield RunQuery(under_way, asked, given, only_grades=only_grades)
+        with pipeline.open(trace, run) as open_run:
+            yield RunQuery(open_run, asked, given, only_grades=only_grades)
 
     def __copy__(self) -> Self:
         other = object.__new__(type(self))
@@ -263,17 +263,17 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         )
 
 
-def _note_answer(under_way: OpenRun, response: RESPONSE_TYPE, writer: str) -> None:
+def _note_answer(open_run: OpenRun, response: RESPONSE_TYPE, writer: str) -> None:
     """What a synthesizer of others wrote goes into the record, and the record into its response.
 
     Where nothing was handed on, it had nothing to write from: what the record says stands.
     """
     if isinstance(response, Response) and not response.source_nodes:
-        under_way.write()
-        response.response = shown(under_way.trace)
+        open_run.write()
+        response.response = shown(open_run.trace)
     elif isinstance(response, Response) and response.response:
-        under_way.answered(response.response, writer)
-    response.metadata = {**(response.metadata or {}), **metadata_of(under_way.trace)}
+        open_run.answered(response.response, writer)
+    response.metadata = {**(response.metadata or {}), **metadata_of(open_run.trace)}
 
 
 def _said_by(retriever: BaseRetriever) -> dict[str, Any]:

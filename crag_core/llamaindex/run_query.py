@@ -19,14 +19,14 @@ class RunQuery(QueryBundle):
 
     def __init__(
         self,
-        under_way: OpenRun,
+        open_run: OpenRun,
         asked: QueryBundle | None = None,
         given: Sequence[NodeWithScore] = (),
         *,
         only_grades: bool = False,
     ) -> None:
-        super().__init__(under_way.trace.question, *_searched_with(asked))
-        self.under_way = under_way
+        super().__init__(open_run.trace.question, *_searched_with(asked))
+        self.open_run = open_run
         self.given = given
         self.only_grades = only_grades
 

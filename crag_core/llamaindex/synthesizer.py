@@ -48,7 +48,7 @@ class CRAGSynthesizer(BaseSynthesizer):
         dispatcher.event(SynthesizeStartEvent(query=QueryBundle(query.query_str)))
         asked: dict[str, Any] = {EventPayload.QUERY_STR: query.query_str}
         with self._callback_manager.event(CBEventType.SYNTHESIZE, payload=asked) as event:
-            response = self._response(query.under_way, [*nodes, *(additional_source_nodes or ())])
+            response = self._response(query.open_run, [*nodes, *(additional_source_nodes or ())])
             event.on_end(payload={EventPayload.RESPONSE: response})
         dispatcher.event(SynthesizeEndEvent(query=QueryBundle(query.query_str), response=response))
         return response
@@ -77,19 +77,19 @@ class CRAGSynthesizer(BaseSynthesizer):
     def _update_prompts(self, prompts: PromptDictType) -> None:
         pass
 
-    def _response(self, under_way: OpenRun, nodes: list[NodeWithScore]) -> RESPONSE_TYPE:
-        if self._streaming and under_way.can_continue:
-            metadata = metadata_of(under_way.trace)
-            return StreamingResponse(_pieces(under_way, metadata), source_nodes=nodes, metadata=metadata)
-        under_way.write()
-        trace = under_way.trace
+    def _response(self, open_run: OpenRun, nodes: list[NodeWithScore]) -> RESPONSE_TYPE:
+        if self._streaming and open_run.can_continue:
+            metadata = metadata_of(open_run.trace)
+            return StreamingResponse(_pieces(open_run, metadata), source_nodes=nodes, metadata=metadata)
+        open_run.write()
+        trace = open_run.trace
         return Response(shown(trace), source_nodes=nodes, metadata=metadata_of(trace))
 
 
-def _pieces(under_way: OpenRun, metadata: dict[str, Any]) -> Generator[str, None, None]:
+def _pieces(open_run: OpenRun, metadata: dict[str, Any]) -> Generator[str, None, None]:
     """The attempt that corrected the evidence is over when these are taken, and the answer is one of its own."""
-    written, above = False, heading(under_way.trace)
-    for piece in under_way.pipeline.stream_answer(under_way.trace):
+    written, above = False, heading(open_run.trace)
+    for piece in open_run.pipeline.stream_answer(open_run.trace):
         if isinstance(piece, str):
             yield piece if written else above + piece
             written = True

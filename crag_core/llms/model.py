@@ -43,7 +43,7 @@ class CallLimit:
         self._heard: WeakSet[Cancel] = WeakSet()
 
     @property
-    def under_way(self) -> int:
+    def active(self) -> int:
         return sum(call.since is not None for call in self._calls.copy())
 
     @asynccontextmanager
@@ -91,7 +91,7 @@ def run_of(cancel: Cancel) -> Cancel:
     return cancel
 
 
-Reads = Callable[[], Awaitable[int | None]]
+ContextLength = Callable[[], Awaitable[int | None]]
 """Asks a server how many tokens its model reads at once; None where it does not tell."""
 
 Piece = TypeVar("Piece", str, Reply)
@@ -111,14 +111,19 @@ class ServerModel:
     tells_sent = True
 
     def __init__(
-        self, client: LlamaIndexClient, limit: CallLimit, capacity: Capacity, reads: Reads, asked_from: int = ASKED_FROM
+        self,
+        client: LlamaIndexClient,
+        limit: CallLimit,
+        capacity: Capacity,
+        context_length: ContextLength,
+        asked_from: int = ASKED_FROM,
     ) -> None:
-        """`reads` is asked before the first prompt of more than `asked_from` tokens."""
+        """`context_length` is asked before the first prompt of more than `asked_from` tokens."""
         self.name = client.name
         self._client = client
         self._limit = limit
         self._capacity = capacity
-        self._reads = reads
+        self._context_length = context_length
         self._asked_from = asked_from
 
     async def _ask(self, messages: Messages, cancel: Cancel, ask: Ask[Piece], on_begin: OnBegin) -> Reply:
@@ -212,7 +217,7 @@ class ServerModel:
             if not capacity.is_asked and tokens_in(messages) > self._asked_from:
                 try:
                     async with asyncio.timeout(_LOOKING):
-                        capacity.set_context_length(await self._reads())
+                        capacity.set_context_length(await self._context_length())
                 except Exception as error:  # it fails at the call itself or not at all
                     capacity.is_asked = not never_sent(error)
 

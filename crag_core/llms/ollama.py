@@ -68,7 +68,7 @@ def _bounds(host: str, limit: int, seconds: float) -> dict[str, Any]:
     return bounds | {"auth": without_login(host)[1]}
 
 
-def look(host: str, timeout: float = 2.0) -> ServerState:
+def list_models(host: str, timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
     from ollama import ResponseError
@@ -156,7 +156,7 @@ def _writes(item: Any, key: tuple[str, str, str]) -> bool:
     return "bert" not in ((item.details and item.details.family) or "") if said is None else said
 
 
-def loaded(host: str) -> tuple[str, ...] | None:
+def list_loaded(host: str) -> tuple[str, ...] | None:
     """The models that the server has in its memory, or begins to load, in full; None: it does not say so."""
     from ollama import AsyncClient
 
@@ -223,14 +223,14 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         ),
     )
 
-    async def reads() -> int | None:
+    async def context_length() -> int | None:
         """As its Modelfile has it (`num_ctx`), as long as the model can."""
         about = await server.show(name)
         known = [value for key, value in (about.modelinfo or {}).items() if key.endswith(".context_length")]
         asked = re.search(r"^num_ctx\s+(\d{1,9})\s*$", about.parameters or "", re.MULTILINE)
         return least(*known, int(asked[1]) if asked else CONTEXT_WINDOW)
 
-    return ServerModel(made, limit, capacity, reads, asked_from=0)
+    return ServerModel(made, limit, capacity, context_length, asked_from=0)
 
 
 def explain(error: Exception, host: str, name: str) -> CragError | None:

@@ -25,7 +25,7 @@ _START = "Start it, or check the URL."
 _KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
 
 
-def look(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
+def list_models(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     import httpx
 
@@ -143,10 +143,10 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         ),
     )
 
-    async def reads() -> int | None:
+    async def context_length() -> int | None:
         return least(reads_at_once((await _list(url, key, LOOKING)).json(), name), CONTEXT_WINDOW)
 
-    return ServerModel(made, limit, capacity_of(url, name), reads)
+    return ServerModel(made, limit, capacity_of(url, name), context_length)
 
 
 def reads_at_once(listed: object, name: str) -> int | None:

@@ -127,10 +127,10 @@ class _Sent:
 
 def _note(messages: Messages, came: Reply | Exception, broken: str = "", count: int = 1) -> None:
     """`broken` says why a reply is not whole, `count` how often one that failed was sent."""
-    under_way = _NOTE.get()
-    if under_way is None:
+    noted_calls = _NOTE.get()
+    if noted_calls is None:
         return
-    step, calls = under_way
+    step, calls = noted_calls
     broken = broken or (why_cut(came.usage) if isinstance(came, Reply) else "")
     if isinstance(came, Exception):
         broken = came.message if isinstance(came, CragError) else type(came).__name__

@@ -65,7 +65,7 @@ class RunQueue:
         return self.tickets[self._at_once :]
 
     @property
-    def under_way(self) -> int:
+    def active(self) -> int:
         return min(len(self.tickets), self._at_once)
 
     @property
@@ -79,7 +79,7 @@ class RunQueue:
         """
         with self.lock:
             counted = sum(not ticket.is_patient for ticket in self.line)
-            if not is_patient and self.under_way == self._at_once and counted >= self._room:
+            if not is_patient and self.active == self._at_once and counted >= self._room:
                 raise Busy(
                     f"Too many questions at the same time: expected at most {self._room} in line behind "
                     f"{self._at_once} under way, found {counted}.",

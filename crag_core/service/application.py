@@ -87,8 +87,8 @@ Served = Annotated[Service, Depends(_service)]
 async def query(asked: schemas.QueryRequest, request: Request, service: Served) -> schemas.QueryResponse:
     """The whole run: retrieve, grade, decide, correct, answer. Kept in the history. Who leaves stops it."""
     who = request.client.host if request.client else ""
-    begun, carry_on = await run_in_threadpool(service.begin_query, asked, who)
-    job, is_kept = service.run_job(begun, carry_on)
+    started, resume = await run_in_threadpool(service.begin_query, asked, who)
+    job, is_kept = service.run_job(started, resume)
     trace = await _result(job, request)
     return await run_in_threadpool(service.query_response, trace, is_kept=is_kept(), with_record=asked.record)
 

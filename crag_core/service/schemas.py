@@ -32,20 +32,20 @@ Text = Annotated[str, BeforeValidator(lambda value: whole(value) if isinstance(v
 """Of documents, models and servers, which may hold anything."""
 
 
-class Asked(BaseModel):
+class RequestBody(BaseModel):
     """A field that is not known is refused: it may be a misspelt one."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Given(BaseModel):
+class ResponseBody(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True, from_attributes=True)
 
 
 # --- what is asked ----------------------------------------------------------------------------------------------------
 
 
-class Thresholds(Asked):
+class Thresholds(RequestBody):
     """Left out, each is that of the policy for its evaluator, or the one that the service was started with."""
 
     policy: Name | None = Field(None, description="The name of a policy, such as two-signal or paper.")
@@ -95,7 +95,7 @@ class QueryRequest(Judged):
         return self
 
 
-class Context(Asked):
+class Context(RequestBody):
     """One retrieved chunk, as your retriever gave it."""
 
     text: str = Field(max_length=MOST_CHARACTERS)
@@ -172,7 +172,7 @@ class RerouteRequest(Thresholds):
 # --- what is given ----------------------------------------------------------------------------------------------------
 
 
-class Correction(Given):
+class Correction(ResponseBody):
     kind: CorrectionKind
     reason: Text
     chunk: Text | None = None
@@ -181,7 +181,7 @@ class Correction(Given):
     """What is searched or refined with, where that is known."""
 
 
-class Decision(Given):
+class Decision(ResponseBody):
     action: Action | None
     """null: plain RAG, which judges nothing."""
     label: Text
@@ -198,7 +198,7 @@ class Decision(Given):
     """What the policy wants done now, in order."""
 
 
-class Flip(Given):
+class Flip(ResponseBody):
     threshold: Literal["lower", "upper"]
     relation: Literal["<", "≤", "≥", ">"]
     at: float
@@ -207,7 +207,7 @@ class Flip(Given):
     """The action once `threshold` `relation` `at`."""
 
 
-class Chunk(Given):
+class Chunk(ResponseBody):
     number: int
     """By which answer and sources cite it."""
     id: Text
@@ -227,7 +227,7 @@ class Chunk(Given):
     """Whether it, or sentences of it, belong to the evidence; of /route: whether the policy does not discard it."""
 
 
-class Policy(Given):
+class Policy(ResponseBody):
     name: Text
     lower: float
     upper: float
@@ -236,7 +236,7 @@ class Policy(Given):
     """Who graded."""
 
 
-class Decided(Given):
+class Decided(ResponseBody):
     """A decision and what it rests on."""
 
     id: Text
@@ -255,7 +255,7 @@ class RouteResponse(Decided):
     record: dict[str, Any] | None = None
 
 
-class Excerpt(Given):
+class Excerpt(ResponseBody):
     """Evidence that the answer may cite as [number], that of its chunk."""
 
     number: int
@@ -267,7 +267,7 @@ class Excerpt(Given):
     page: int | None
 
 
-class Step(Given):
+class Step(ResponseBody):
     name: Text
     state: StepState
     seconds: float
@@ -293,7 +293,7 @@ class Metadata(BaseModel):
     model_calls: int
 
 
-class ConsolidatedPassage(Given):
+class ConsolidatedPassage(ResponseBody):
     text: Text
     sources: list[int]
     """The numbers of its excerpts; empty: only the model's own knowledge says so."""
@@ -301,7 +301,7 @@ class ConsolidatedPassage(Given):
     """Whether the model's own knowledge says so too."""
 
 
-class Consolidation(Given):
+class Consolidation(ResponseBody):
     own_knowledge: list[Text]
     """What the language model wrote from memory. It is no evidence, and no chunk or excerpt."""
     passages: list[ConsolidatedPassage]
@@ -346,7 +346,7 @@ class RerouteResponse(Evidenced):
     """The recorded answer if it was written from exactly this evidence, or quotations of it; null: generate it."""
 
 
-class Part(Given):
+class Part(ResponseBody):
     works: bool
     needed: bool
     """Without it no question can be answered."""
@@ -357,7 +357,7 @@ class Part(Given):
 Status = Literal["ok", "degraded", "starting", "failing"]
 
 
-class HealthResponse(Given):
+class HealthResponse(ResponseBody):
     status: Status
     """degraded: questions are answered, but a part that is not needed for that fails."""
     version: Text
@@ -366,7 +366,7 @@ class HealthResponse(Given):
     runs_waiting: int
 
 
-class ErrorResponse(Given):
+class ErrorResponse(ResponseBody):
     error: Text
     """What was expected, and what was found."""
     hint: Text

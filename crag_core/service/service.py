@@ -31,7 +31,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
 
-CarryOn = Callable[[Trace, Run], Trace]
+Resume = Callable[[Trace, Run], Trace]
 _LOG = logging.getLogger("crag.service")
 
 ASKED_BY = "service"
@@ -83,7 +83,7 @@ class Service:
 
     # --- /query ---
 
-    def begin_query(self, asked: schemas.QueryRequest, who: str) -> tuple[Trace, CarryOn]:
+    def begin_query(self, asked: schemas.QueryRequest, who: str) -> tuple[Trace, Resume]:
         """The record to begin with, and what carries it to its end. Raises `CragError`."""
         choice = self._choice_of(asked)
         if asked.collection:
@@ -105,31 +105,31 @@ class Service:
         is_own = kept is not None and not kept.is_imported and kept.asked_by in ("", ASKED_BY)
         return engine.adopt(found, as_new=not is_own), engine.resume
 
-    def run_job(self, begun: Trace, carry_on: CarryOn) -> tuple[RunJob, Callable[[], bool]]:
+    def run_job(self, started: Trace, resume: Resume) -> tuple[RunJob, Callable[[], bool]]:
         """The run as a job that has to be started; the second tells, after its end, whether it is kept.
 
         Raises `UnderWay` for one that goes on already.
         """
         kept = Event()
         with self._lock:
-            if begun.id in self._live:
+            if started.id in self._live:
                 raise UnderWay("Expected a run that broke off or was stopped; this one goes on.", hint="Wait for it.")
             ticket = self.workbench.run_queue.join()
-            self._live.add(begun.id)
+            self._live.add(started.id)
 
         def work(run: Run) -> Trace:
             try:
                 with ticket.turn(run.cancel):
                     self._wait_for_models(run.cancel)
-                    return carry_on(begun, run)
+                    return resume(started, run)
             finally:
-                self._live.discard(begun.id)
+                self._live.discard(started.id)
 
         def keep(done: Trace) -> None:
             if self._keep(done):
                 kept.set()
 
-        return job_of(work, begun, keep, ASKED_BY, ticket), kept.is_set
+        return job_of(work, started, keep, ASKED_BY, ticket), kept.is_set
 
     def query_response(self, trace: Trace, *, is_kept: bool, with_record: bool) -> schemas.QueryResponse:
         """Raises `RunBroke` for one that came to no end."""
@@ -157,9 +157,9 @@ class Service:
         embedder = self.workbench.find_embedder(self.workbench.config.embedding)
         pipeline = self.workbench.postprocessor(replace(choice, web=WebMode.OFF), embedder=embedder).pipeline
         begun = pipeline.begin(asked.question.strip(), _passages(asked), may_ask_again=True)
-        with pipeline.open(begun, Run(cancel=cancel)) as under_way:
-            under_way.grade()
-        trace = under_way.trace
+        with pipeline.open(begun, Run(cancel=cancel)) as open_run:
+            open_run.grade()
+        trace = open_run.trace
         # Whoever goes on from there, here or in the application, has these chunks and no index.
         is_kept = asked.keep and self._keep(replace(trace, logged=Logged()))
         _check_end(trace, is_kept)
@@ -181,7 +181,7 @@ class Service:
             if time.monotonic() - self._health[0] > HEALTH_S:
                 self._health = (time.monotonic(), self._look())
         queue = self.workbench.run_queue
-        return self._health[1].model_copy(update={"runs_under_way": queue.under_way, "runs_waiting": queue.waiting})
+        return self._health[1].model_copy(update={"runs_under_way": queue.active, "runs_waiting": queue.waiting})
 
     def _look(self) -> schemas.HealthResponse:
         """Ask all parts at the same time; those that have not answered within `PART_S` are said not to."""

@@ -122,10 +122,10 @@ def _earlier_clauses(text: str) -> str:
 
 def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
     own = len(own_words(question, stop_words))
-    return not goes_on(question, stop_words) and (own > _FEW or bool(own and _DEFINES.match(question)))
+    return not continues(question, stop_words) and (own > _FEW or bool(own and _DEFINES.match(question)))
 
 
-def goes_on(question: str, stop_words: frozenset[str]) -> bool:
+def continues(question: str, stop_words: frozenset[str]) -> bool:
     """Whether it points back, or is short and opens as what follows something does."""
     opening = _OPENER.match(question)
     begin = opening.end() if opening else 0
@@ -137,7 +137,7 @@ def goes_on(question: str, stop_words: frozenset[str]) -> bool:
 def lacks_subject(question: str, stop_words: frozenset[str]) -> bool:
     """Whether a first question cannot be understood: it points back, or goes on, and names at most one thing."""
     own = own_words(question, stop_words)
-    return bool(words(question)) and (not own or (goes_on(question, stop_words) and len(own) == 1))
+    return bool(words(question)) and (not own or (continues(question, stop_words) and len(own) == 1))
 
 
 def own_words(text: str, stop_words: frozenset[str]) -> list[str]:

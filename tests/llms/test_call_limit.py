@@ -75,14 +75,14 @@ def test_calls_get_their_turns_in_the_order_they_came_and_who_waits_is_told() ->
         await calls.ask("a", 3)
         await calls.ask("b")
         await calls.ask("c")
-        assert calls.served == ["a", "a"] and calls.limit.under_way == 2
+        assert calls.served == ["a", "a"] and calls.limit.active == 2
         assert calls.waiting("abcd") == "bc", "a has calls under way, and d has none"
         await calls.end()
         await calls.end()
         assert calls.served == ["a", "a", "a", "b"] and calls.waiting("abc") == "c"
         for _ in range(3):
             await calls.end()
-        assert calls.served[-1] == "c" and calls.limit.under_way == 0 and calls.waiting("abc") == ""
+        assert calls.served[-1] == "c" and calls.limit.active == 0 and calls.waiting("abc") == ""
 
     run(work())
 
@@ -186,5 +186,5 @@ def test_password_of_an_address_is_in_no_message() -> None:
         with pytest.raises(ModelUnavailable) as failed:
             model.complete(CHAT, threading.Event())
         assert "http://127.0.0.1:9 " in failed.value.message and "s3cret" not in str(failed.value)
-    for state in (openai_compatible.look(url, timeout=0.5), ollama.look(url, timeout=0.5)):
+    for state in (openai_compatible.list_models(url, timeout=0.5), ollama.list_models(url, timeout=0.5)):
         assert "http://127.0.0.1:9" in state.message and "s3cret" not in repr(state)

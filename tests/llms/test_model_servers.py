@@ -50,7 +50,7 @@ def ollama_server() -> Iterator[OllamaServer]:
 
 def test_ollama_without_models_says_how_to_get_one(ollama_server: OllamaServer) -> None:
     ollama_server.models = []
-    state = ollama.look(ollama_server.url)
+    state = ollama.list_models(ollama_server.url)
     assert (state.reachable, state.models) == (True, ())
     assert "no model yet" in state.message and "ollama pull" in state.hint
 
@@ -62,7 +62,7 @@ def test_ollama_embedding_models_are_no_chat_models(
 
     monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
     ollama_server.capabilities = dict.fromkeys(ollama_server.models)
-    assert ollama.look(ollama_server.url).models == (), "an older server tells the family alone"
+    assert ollama.list_models(ollama_server.url).models == (), "an older server tells the family alone"
 
 
 class Something(LocalServer):
@@ -99,8 +99,8 @@ def test_openai_key_is_sent_and_never_shown() -> None:
             self._app = watched  # type: ignore[assignment]
 
     with Keyed() as server:
-        state = openai_compatible.look(f"{server.url}/v1", "s3cret")
-        openai_compatible.look(f"{server.url}/v1")
+        state = openai_compatible.list_models(f"{server.url}/v1", "s3cret")
+        openai_compatible.list_models(f"{server.url}/v1")
     assert seen == ["Bearer s3cret"]
     assert state.reachable and "s3cret" not in repr(state)
 
@@ -110,24 +110,24 @@ def test_an_entry_without_a_name_is_left_out_and_of_very_many_the_first_are_offe
     one = {"id": "one", "model": "one"}
     listed = json.dumps({"data": [*odd, one, one], "models": [*odd, one | {"size": "x"}, one, one]})
     with Something(Response(listed)) as server:
-        states = [openai_compatible.look(f"{server.url}/v1"), ollama.look(server.url)]
+        states = [openai_compatible.list_models(f"{server.url}/v1"), ollama.list_models(server.url)]
     assert [(state.reachable, state.models, state.message) for state in states] == [(True, ("one",), "")] * 2
     with Something(JSONResponse({"data": [{"id": f"m{n}"} for n in range(MOST_MODELS + 1)]})) as server:
-        state = openai_compatible.look(f"{server.url}/v1")
+        state = openai_compatible.list_models(f"{server.url}/v1")
     assert len(state.models) == MOST_MODELS and state.message.endswith("lists 501 models; the first 500 are offered.")
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "no address at all", "http://[::1:5"])
 def test_openai_that_is_away_or_no_address_is_told_not_raised(url: str) -> None:
-    state = openai_compatible.look(url)
+    state = openai_compatible.list_models(url)
     assert not state.reachable and state.message and state.hint
 
 
 def test_address_is_told_without_what_may_be_secret() -> None:
     with Something(JSONResponse({"error": "no"}, 401)) as server:
         secret = server.url.replace("http://", "http://me:s3cret@")
-        states = [openai_compatible.look(f"{secret}/v1"), ollama.look(secret)]
-    states += [openai_compatible.look(f"{secret}/v1"), ollama.look(secret)]  # now nothing answers there
+        states = [openai_compatible.list_models(f"{secret}/v1"), ollama.list_models(secret)]
+    states += [openai_compatible.list_models(f"{secret}/v1"), ollama.list_models(secret)]  # now nothing answers there
     for state in states:
         assert server.url in state.message and "s3cret" not in repr(state)
 
@@ -137,17 +137,17 @@ def test_address_is_told_without_what_may_be_secret() -> None:
 
 def test_a_model_that_cannot_write_is_not_offered_whatever_the_list_says(ollama_server: OllamaServer) -> None:
     ollama_server.capabilities = {"qwen:7b": ["embedding"], "llama3.2:latest": ["completion", "tools"]}
-    state = ollama.look(ollama_server.url)
+    state = ollama.list_models(ollama_server.url)
     assert state.models == ("llama3.2:latest",) and len(state.versions) == 2
     ollama_server.capabilities["llama3.2:latest"] = []
     ollama._WRITES.clear()
-    nobody = ollama.look(ollama_server.url)
+    nobody = ollama.list_models(ollama_server.url)
     assert nobody.reachable and nobody.models == () and "no model that writes" in nobody.message
 
 
 def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: OllamaServer) -> None:
-    ollama_server.base_models = {ollama.look(ollama_server.url).models[0]}
+    ollama_server.base_models = {ollama.list_models(ollama_server.url).models[0]}
     ollama._WRITES.clear()
-    assert ollama.look(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
+    assert ollama.list_models(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
     can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
     assert can == [True, False]

@@ -203,8 +203,8 @@ LISTS = [
 def test_a_list_of_another_shape_is_told_and_never_a_bug(body: str) -> None:
     with answering(lambda path: Said(headers=JSON, pieces=lambda: [body.encode()])) as server:
         for state, hint in (
-            (ollama.look(server.url), "Check OLLAMA_HOST: "),
-            (openai_compatible.look(f"{server.url}/v1"), "Check OPENAI_BASE_URL; it usually ends in /v1."),
+            (ollama.list_models(server.url), "Check OLLAMA_HOST: "),
+            (openai_compatible.list_models(f"{server.url}/v1"), "Check OPENAI_BASE_URL; it usually ends in /v1."),
         ):
             assert (state.reachable, state.models) == (False, ()) and server.url in state.message
             assert state.hint.startswith(hint)

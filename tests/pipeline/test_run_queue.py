@@ -20,13 +20,13 @@ def test_so_many_are_under_way_and_the_others_wait_in_order() -> None:
     run_queue = RunQueue(2, 10)
     tickets = [run_queue.join() for _ in range(4)]
     assert [ticket.before for ticket in tickets] == [None, None, 0, 1]
-    assert (run_queue.under_way, run_queue.waiting) == (2, 2)
+    assert (run_queue.active, run_queue.waiting) == (2, 2)
     tickets[1].leave()
     assert is_inside(tickets[2]) and tickets[3].before == 0
     for ticket in tickets:
         ticket.leave()
         ticket.leave()
-    assert (run_queue.under_way, run_queue.waiting) == (0, 0)
+    assert (run_queue.active, run_queue.waiting) == (0, 0)
 
 
 def test_line_that_is_full_refuses_with_what_to_do_and_loses_nothing() -> None:
@@ -74,7 +74,7 @@ def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
     assert is_inside(third)
     done.set()
     thread.join()
-    assert is_inside(third) and run_queue.under_way == 1
+    assert is_inside(third) and run_queue.active == 1
 
 
 def test_turn_is_given_back_whatever_happens_within() -> None:
@@ -82,7 +82,7 @@ def test_turn_is_given_back_whatever_happens_within() -> None:
     with pytest.raises(RuntimeError), run_queue.join().turn(threading.Event()) as is_mine:
         assert is_mine
         raise RuntimeError
-    assert run_queue.under_way == 0
+    assert run_queue.active == 0
 
 
 @given(st.integers(1, 3), st.lists(st.one_of(st.none(), st.integers(0, 9)), max_size=40))
@@ -97,12 +97,12 @@ def test_whatever_happens_the_first_have_their_turn_and_the_place_told_is_true(
             try:
                 there.append(run_queue.join())
             except Busy:
-                assert run_queue.waiting == 4 and run_queue.under_way == at_once
+                assert run_queue.waiting == 4 and run_queue.active == at_once
         elif there:
             there.pop(event % len(there)).leave()
         assert [one.before for one in there] == [None] * len(there[:at_once]) + list(range(len(there[at_once:])))
         assert [is_inside(one) for one in there] == [place < at_once for place in range(len(there))]
-        assert (run_queue.under_way, run_queue.waiting) == (len(there[:at_once]), len(there[at_once:]))
+        assert (run_queue.active, run_queue.waiting) == (len(there[:at_once]), len(there[at_once:]))
 
 
 @pytest.mark.parametrize(("at_once", "room"), [(0, 1), (1, -1)])

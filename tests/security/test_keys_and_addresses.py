@@ -67,10 +67,10 @@ def test_ollamas_own_key_goes_to_the_server_of_the_environment_only(monkeypatch:
     with answering(lambda path: Said(pieces=lambda: [OLLAMA])) as server:
         monkeypatch.setenv("OLLAMA_API_KEY", "o-s3cret")
         monkeypatch.setenv("OLLAMA_HOST", "http://ollama.example:11434")
-        assert ollama.look(server.url).models == ("m",)
+        assert ollama.list_models(server.url).models == ("m",)
         assert "authorization" not in server.headers[-1]
         monkeypatch.setenv("OLLAMA_HOST", server.url)
-        assert ollama.look(server.url).models == ("m",)
+        assert ollama.list_models(server.url).models == ("m",)
         assert server.headers[-1]["authorization"] == "Bearer o-s3cret"
 
 
@@ -80,8 +80,10 @@ def test_a_name_and_password_in_an_address_are_sent_and_stand_in_no_log(caplog: 
         answering(lambda path: Said(pieces=lambda: [OLLAMA])) as local,
         answering(lambda path: Said(pieces=lambda: [OPENAI])) as other,
     ):
-        assert ollama.look(local.url.replace("//", "//ann:pa%40ss-s3cret@")).models == ("m",)
-        assert openai_compatible.look(f"{other.url}/v1".replace("//", "//ann:pa%40ss-s3cret@"), "k").models == ("m",)
+        assert ollama.list_models(local.url.replace("//", "//ann:pa%40ss-s3cret@")).models == ("m",)
+        assert openai_compatible.list_models(f"{other.url}/v1".replace("//", "//ann:pa%40ss-s3cret@"), "k").models == (
+            "m",
+        )
     basic = f"Basic {b64encode(b'ann:pa@ss-s3cret').decode()}"
     assert local.headers[-1]["authorization"] == other.headers[-1]["authorization"] == basic
     assert "s3cret" not in caplog.text and "HTTP Request" in caplog.text

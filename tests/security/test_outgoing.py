@@ -29,8 +29,8 @@ MODELS: dict[str, Callable[[str], ServerModel]] = {
     "openai": lambda url: openai_compatible.model(f"{url}/v1", "m", "key", 5, CallLimit(2)),
 }
 LOOKS: dict[str, Callable[[str], Any]] = {
-    "ollama": lambda url: ollama.look(url),
-    "openai": lambda url: openai_compatible.look(f"{url}/v1", "key"),
+    "ollama": lambda url: ollama.list_models(url),
+    "openai": lambda url: openai_compatible.list_models(f"{url}/v1", "key"),
 }
 
 

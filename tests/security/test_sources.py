@@ -69,6 +69,7 @@ def test_templates_of_reports_let_no_value_through_unescaped() -> None:
 HTML_OF_OURS = {
     *(
         "app.py",
+        "ask.py",
         "page.py",
         "demo_page.py",
         "run_page.py",

@@ -63,7 +63,7 @@ def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
     tickets[2].leave()
     settle(app)
     assert "In line" not in shown(app) and app.session_state["trace"].answer is not None
-    assert (run_queue().under_way, run_queue().waiting) == (0, 0)
+    assert (run_queue().active, run_queue().waiting) == (0, 0)
 
 
 def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(

@@ -123,7 +123,7 @@ def model_loading() -> Job[None, None]:
     workbench = shared_workbench()
 
     def work(job: Job[None, None]) -> None:
-        while workbench.run_queue.under_way and not job.cancel.wait(0.1):
+        while workbench.run_queue.active and not job.cancel.wait(0.1):
             pass
         job.can_be_left = True
         workbench.find_embedder(workbench.embedder.name).load()
