@@ -21,7 +21,7 @@ def arguments(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     parser.add_argument("--home", type=Path, metavar="FOLDER", help="where documents and runs are kept (CRAG_HOME)")
     parser.add_argument(
-        "--demo", action="store_true", help="with the sample documents alone, in a home that is not kept"
+        "--demo", action="store_true", help="with the sample documents alone, in a new temporary folder"
     )
     known, others = parser.parse_known_args(given)
     if known.demo and known.home:
