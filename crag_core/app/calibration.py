@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 from crag_core.app.workbench import Choice, Workbench
@@ -11,7 +10,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.evaluator import NamedEvaluator
-from crag_core.evaluators.named.files import OnProgress, find_kept, no_progress
+from crag_core.evaluators.named.files import OnStatus, find_kept, no_status
 from crag_core.evaluators.named.names import parse_name
 from crag_core.evaluators.policies import DEFAULT, find_policy
 from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
@@ -40,7 +39,7 @@ def apart(workbench: Workbench, name: str) -> Workbench:
     return own
 
 
-def sample_bench(workbench: Workbench, tell: OnProgress, cancel: Cancel) -> Workbench:
+def sample_bench(workbench: Workbench, tell: OnStatus, cancel: Cancel) -> Workbench:
     """With the sample documents alone, indexed at the first time; the user's documents have no part in it."""
     own = apart(workbench, SAMPLE)
     there = {document.name for document in own.store.documents()}
@@ -76,7 +75,7 @@ def calibrate(
     bench: Workbench | None = None,
     controls: Controls | None = None,
     on_progress: OnSetProgress = lambda progress: None,
-    tell: Callable[[str], None] = no_progress,
+    tell: OnStatus = no_status,
     take_turn: TakeTurn = at_once,
 ) -> KeptEvaluator:
     """Grade `labelled` over the documents of `bench` (None: the sample's questions and documents), and keep the

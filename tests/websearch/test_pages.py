@@ -150,10 +150,8 @@ def test_a_stop_ends_reading_at_once(reader: WebPages) -> None:
 
     with answering(hang) as server:
         stop = set_when(lambda: bool(asked.paths))
-        start = time.monotonic()
         with pytest.raises(Stopped):
             read(reader, f"{server.url}/a", cancel=stop)
-        assert time.monotonic() - start < 2.5, "the reader gives up after three"
         let_go.set()
 
 

@@ -12,7 +12,7 @@ from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import words
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
-from crag_core.evaluators.named.files import ModelFiles, OnProgress, find_files, no_progress
+from crag_core.evaluators.named.files import ModelFiles, OnStatus, find_files, no_status
 from crag_core.evaluators.named.names import ModelName, uncalibrated_card
 from crag_core.evaluators.named.reader import open_reader
 from crag_core.evaluators.shared.pair_encoder import heading_of
@@ -42,7 +42,7 @@ class NamedEvaluator:
     `EvaluatorUnavailable` or `Stopped`.
     """
 
-    def __init__(self, name: ModelName, made: Calibrated | None = None, tell: OnProgress = no_progress) -> None:
+    def __init__(self, name: ModelName, made: Calibrated | None = None, tell: OnStatus = no_status) -> None:
         self.name, self._made, self._tell = name, made, tell
 
     @cached_property

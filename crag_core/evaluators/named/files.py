@@ -33,11 +33,11 @@ _REFUSALS = {
 }
 """By the hub's own error: what was found, and what to do."""
 
-OnProgress = Callable[[str], None]
+OnStatus = Callable[[str], None]
 """Is told in one line what takes long."""
 
 
-def no_progress(line: str) -> None:
+def no_status(line: str) -> None:
     """Tells nobody."""
 
 
@@ -93,7 +93,7 @@ class ModelFiles:
         return found
 
 
-def find_files(name: ModelName, tell: OnProgress = no_progress, pinned: str = "") -> ModelFiles:
+def find_files(name: ModelName, tell: OnStatus = no_status, pinned: str = "") -> ModelFiles:
     """The newest files of `name`, or of its commit `pinned`; raises `EvaluatorUnavailable`."""
     return _folder(Path(name.source)) if name.is_folder else _snapshot(name, tell, pinned)
 
@@ -141,7 +141,7 @@ def _digest(folder: Path, stats: tuple[tuple[str, int, int], ...]) -> str:
 # --- the hub ----------------------------------------------------------------------------------------------------------
 
 
-def _snapshot(name: ModelName, tell: OnProgress, pinned: str) -> ModelFiles:
+def _snapshot(name: ModelName, tell: OnStatus, pinned: str) -> ModelFiles:
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()  # they would fill the server's log

@@ -34,9 +34,8 @@ def decode_text(content: bytes, declared: str = "") -> str:
     for mark, encoding in _BOMS:
         if content.startswith(mark):
             rest = content[len(mark) :]
-            is_wrong = (
-                rest.isascii() and b"\n" in rest and not _UNUSUAL.search(rest)
-            )  # a line in UTF-16 ends with a zero
+            # A line in UTF-16 ends with a zero, which is no text of one byte a letter.
+            is_wrong = rest.isascii() and b"\n" in rest and not _UNUSUAL.search(rest)
             return rest.decode() if is_wrong else content.decode(encoding, errors="replace")
     guessed = _guess_utf16(content)
     if guessed:
