@@ -253,7 +253,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["tune", "--set", "x.csv", "--policy", "papre"], "Did you mean 'paper'?"),
         (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
         (["report", "no.json"], "no.json: expected a recorded run, found: No such file"),
-        (["restore", "no.tar"], "no.tar is not a file."),
+        (["restore", "no.zip"], "no.zip is not a file."),
         (["reindex", "--tokens", "-5"], "expected 50 to"),
         (["reindex", "--overlap", "99999999999999999999"], "expected 0 to half of"),
     ],

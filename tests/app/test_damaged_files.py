@@ -108,7 +108,7 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
         home / "crag.db": (
             ask, grading, ["compare", "--set", known, "--with", "paper,evaluator=embedding"],
             ["ask", QUESTION, "--preset", preset], ["tune", "--set", known, "--preset", preset],
-            ["backup", str(tmp_path / "b.tar")],
+            ["backup", str(tmp_path / "b.zip")],
         ),
         home / "laboratory" / "sets" / "old.jsonl": (["evaluate", "--set", "old"],),
         home / "history.db": (ask,),
@@ -123,7 +123,7 @@ def test_no_damaged_file_is_a_traceback(tmp_path: Path, monkeypatch: pytest.Monk
             file.write_bytes(damage(whole))
             for command in commands:
                 run(capsys, *command)
-            (tmp_path / "b.tar").unlink(missing_ok=True)
+            (tmp_path / "b.zip").unlink(missing_ok=True)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.unlink(missing_ok=True)
         file.mkdir()

@@ -165,7 +165,7 @@ def test_a_backup_has_the_documents_of_the_home_and_names_the_engine(
     tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "home").mkdir()
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    assert main(["backup", str(tmp_path / "home.zip")]) == 0
     assert "not in it: the index of your own engine (my_rag:retriever, CRAG_RETRIEVER)" in capsys.readouterr().err
 
 

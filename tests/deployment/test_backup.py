@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tarfile
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_home_that_takes_no_copy_is_named_and_not_the_target(
 
     fill(home)
     monkeypatch.setattr(place, refuse)
-    archive = tmp_path / "kept" / "home.tar"
+    archive = tmp_path / "kept" / "home.zip"
     archive.parent.mkdir()
     assert main(["backup", str(archive)]) == 1
     told = capsys.readouterr().err
@@ -69,7 +69,7 @@ def worker(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 def test_everything_comes_back(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
     before = held_in(fill(home))
-    archive = tmp_path / "home.tar"
+    archive = tmp_path / "home.zip"
     assert main(["backup", str(archive)]) == 0
     assert "2 documents, 2 chunks, 1 run, 1 label, 1 set, 1 preset" in capsys.readouterr().err
     assert archive.stat().st_mode & 0o077 == 0, "it holds what the documents say"
@@ -87,12 +87,12 @@ def test_what_is_secret_or_only_a_cache_is_not_in_it(home: Path, tmp_path: Path,
     fill(home)
     (home / ".env").write_text("OPENAI_API_KEY=s3cret")
     (home / "notes.txt").write_text("mine")
-    assert main(["backup", str(tmp_path / "home.tar")]) == 0
+    assert main(["backup", str(tmp_path / "home.zip")]) == 0
     told = capsys.readouterr().err
     assert "not in it: .env and" in told and ".env, notes.txt in" in told and "not made by this program" in told
-    with tarfile.open(tmp_path / "home.tar") as archive:
-        assert {*archive.getnames()} == {"crag.db", "sample-indexed", "crag-backup.json"}
-    assert b"s3cret" not in (tmp_path / "home.tar").read_bytes()
+    with zipfile.ZipFile(tmp_path / "home.zip") as archive:
+        assert archive.namelist() == ["crag.db"]
+    assert b"s3cret" not in (tmp_path / "home.zip").read_bytes()
 
 
 def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_runs_that_are_kept_meanwhile_are_whole_or_absent(home: Path, tmp_path: 
     thread.start()
     try:
         for number in range(3):
-            assert main(["backup", str(tmp_path / f"{number}.tar")]) == 0
+            assert main(["backup", str(tmp_path / f"{number}.zip")]) == 0
     finally:
         done.set()
         thread.join()
-    with tarfile.open(tmp_path / "2.tar") as archive:
-        archive.extract("crag.db", tmp_path / "out", filter="data")
+    with zipfile.ZipFile(tmp_path / "2.zip") as archive:
+        archive.extract("crag.db", tmp_path / "out")
     history = HistoryStore(tmp_path / "out" / "crag.db")
     kept = [run.id for run in history.search(limit=1000) if run.id.startswith("run-")]
     assert sorted(kept) == sorted(f"run-{number}" for number in range(len(kept))), "none is missing between others"
@@ -131,22 +131,22 @@ def test_a_killed_backup_leaves_nothing_that_looks_whole(
     large.commit()
     out = tmp_path / "out"
     out.mkdir()
-    with worker("backup", str(out / "home.tar")) as process:
+    with worker("backup", str(out / "home.zip")) as process:
         assert wait_until(lambda: any(out.iterdir()), 60), "it has begun to write"
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(after)
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert all(path.name.startswith(".home.tar.unfinished-") for path in out.iterdir())
+    assert all(path.name.startswith(".home.zip.unfinished-") for path in out.iterdir())
     large.execute("DROP TABLE large")
     large.close()
     for unfinished in out.iterdir():
         assert restore_to(tmp_path / "again", unfinished, monkeypatch) == 1
         assert not (tmp_path / "again").exists()
     monkeypatch.setenv("CRAG_HOME", str(home))
-    assert main(["backup", str(out / "home.tar")]) == 0, "the next one cleans up and goes through"
+    assert main(["backup", str(out / "home.zip")]) == 0, "the next one cleans up and goes through"
     assert not [path for path in home.iterdir() if path.name.startswith(".backup-")]
-    assert restore_to(tmp_path / "again", out / "home.tar", monkeypatch) == 0
+    assert restore_to(tmp_path / "again", out / "home.zip", monkeypatch) == 0
     assert held_in(open_home(tmp_path / "again")) == before
 
 
@@ -156,7 +156,7 @@ def test_a_disk_that_is_full_leaves_nothing(limit: int, home: Path, tmp_path: Pa
     before = held_in(fill(home))
     out = tmp_path / "out"
     out.mkdir()
-    command = [sys.executable, "-m", "tests.deployment.homes", "backup", str(out / "home.tar")]
+    command = [sys.executable, "-m", "tests.deployment.homes", "backup", str(out / "home.zip")]
     limited = (
         f"import resource, signal, subprocess, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
@@ -180,5 +180,5 @@ def test_a_damaged_history_is_told_of_and_not_kept(home: Path, tmp_path: Path, c
     data[middle : middle + 8192] = b"\xff" * 8192
     (home / "crag.db").write_bytes(data)
     assert workbench.history.count() == 2
-    assert main(["backup", str(tmp_path / "home.tar")]) == 1
+    assert main(["backup", str(tmp_path / "home.zip")]) == 1
     assert "crag.db cannot be copied (" in capsys.readouterr().err and names_beside(tmp_path / "x") == {"home"}

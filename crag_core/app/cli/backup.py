@@ -16,28 +16,28 @@ from crag_core.app import config
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
-from crag_core.pipeline.run import VERSION, now
-from crag_core.storage.backup.archive import Counts, Manifest, Sink, read_archive, write_archive
-from crag_core.storage.backup.home import collected, left_out, new_file, put_in_place, unfinished
+from crag_core.base.text.display import counted
+from crag_core.storage.backup import Sink, copied, left_out, new_file, pack, put_in_place, unfinished, unpack
 
 STREAM = "-"
 
 
 def add_commands(commands: Any) -> None:
     keep = commands.add_parser("backup", help="write the home folder into one file; the application may run meanwhile")
-    keep.add_argument("file", metavar="FILE.tar", help=f"a new file; {STREAM}: standard output")
+    keep.add_argument("file", metavar="FILE.zip", help=f"a new file; {STREAM}: standard output")
     keep.set_defaults(command=backup)
     back = commands.add_parser("restore", help="make an empty home folder from a backup, whole or not at all")
-    back.add_argument("file", metavar="FILE.tar", help=f"what backup wrote; {STREAM}: standard input")
+    back.add_argument("file", metavar="FILE.zip", help=f"what backup wrote; {STREAM}: standard input")
     back.set_defaults(command=restore)
 
 
 def backup(options: argparse.Namespace) -> int:
     settings = config.load()
     copy_file = Workbench(replace(settings, retriever="")).store.copy_to
-    with _target(options.file) as sink, collected(settings.home, copy_file) as folder:
-        made = write_archive(folder, count(folder, settings), VERSION, now(), sink)
-    print(f"{options.file}: {made.counts}; {made.size / 1e6:.1f} MB in {len(made.entries)} files", file=sys.stderr)
+    with _target(options.file) as sink, copied(settings.home, copy_file) as folder:
+        held = count(folder, settings)
+        size = pack(folder, sink)
+    print(f"{options.file}: {held}; {size / 1e6:.1f} MB", file=sys.stderr)
     for line in _not_in_it(settings):
         print(f"not in it: {line}", file=sys.stderr)
     return 0
@@ -49,10 +49,16 @@ def restore(options: argparse.Namespace) -> int:
     settings = config.load()
     home = settings.home.absolute()
     with unfinished(home) as folder, _source(options.file) as file:
-        made = read_archive(file, folder)
-        _check_counts(folder, made, settings)
+        made_at = unpack(file, folder)
+        try:
+            held = count(folder, settings)
+        except (CragError, OSError):
+            raise
+        except Exception as error:  # of libraries, whose files these are said to be
+            message = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
+            raise BackupFailed(message, hint="It was changed before it was made. Take another one.") from error
         put_in_place(folder, home)
-    print(f"{home}: {made.counts}, as they were at {made.made_at} (version {made.program})")
+    print(f"{home}: {held}, as they were at {made_at}")
     if settings.retriever:
         print("note: CRAG_RETRIEVER is set; the documents restored here are searched once it is unset")
     if settings.vector_store:
@@ -62,36 +68,20 @@ def restore(options: argparse.Namespace) -> int:
     return 0
 
 
-def count(home: Path, settings: Config) -> Counts:
+def count(home: Path, settings: Config) -> str:
     """What a home holds, which is read as the application does; nothing is deleted for its age."""
     own = replace(settings, home=home, retriever="", vector_store="", history="disk", history_days=0.0, cache="off")
-    own = replace(own, audit="off", metrics_port=0)
-    held = Workbench(own)
-    if held.not_taken:
-        raise BackupFailed("\n".join(held.not_taken), hint="Take another backup.")
+    held = Workbench(replace(own, audit="off", metrics_port=0))
     documents = held.store.documents()
-    return Counts(
-        documents=len(documents),
-        passages=sum(document.passages for document in documents),
-        runs=held.history.count(),
-        labels=len(held.history.all_labels()),
-        sets=len(held.experiments.set_names()),
-        presets=len(held.experiments.preset_names()),
-    )
-
-
-def _check_counts(folder: Path, made: Manifest, settings: Config) -> None:
-    try:
-        found = count(folder, settings)
-    except (CragError, OSError):
-        raise
-    except Exception as error:  # of libraries, whose files these are said to be
-        message = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
-        raise BackupFailed(message, hint="It was changed before it was made. Take another one.") from error
-    if found != made.counts:
-        raise BackupFailed(
-            f"The backup holds {found}; expected {made.counts}.", hint="Restore it with the version that made it."
-        )
+    numbers = {
+        "document": len(documents),
+        "chunk": sum(document.passages for document in documents),
+        "run": held.history.count(),
+        "label": len(held.history.all_labels()),
+        "set": len(held.experiments.set_names()),
+        "preset": len(held.experiments.preset_names()),
+    }
+    return ", ".join(counted(number, noun) for noun, number in numbers.items())
 
 
 def _is_here(setting: str) -> bool:

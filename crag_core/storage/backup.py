@@ -1,31 +1,39 @@
-"""A home in a backup and back: a consistent snapshot, a whole new file, a home replaced in one step."""
+"""A home in one ZIP file and back: the file of the home as it was at one moment, and a home made in one step."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BackupFailed
-from crag_core.storage.backup.archive import BESIDE, FILES, FOLDERS, MARKER
 
+MARKER = "sample-indexed"
+"""A home with this file is not given the sample documents once more."""
 _PREFIX = ".backup-"
-_KNOWN = {*FOLDERS, *FILES, "grades.sqlite", "history.db.new", "backup.lock"}
+_BESIDE = ("-wal", "-shm", ".lock", ".made")
+_KNOWN = {sqlite_file.NAME, MARKER, "index"}
 _BEFORE = ".before"
 """In names of what an earlier version kept, which is in the one file now."""
+_EARLIER = "If an earlier version made it (a tar file), unpack that into an empty CRAG_HOME: tar -xf FILE -C FOLDER."
+
+
+class Sink(Protocol):
+    def write(self, data: bytes, /) -> object: ...
 
 
 @contextmanager
-def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
-    """A folder that has the files of `home` which are backed up; it is gone afterwards.
+def copied(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
+    """A folder that has a copy of the file of `home`, made by `copy_file`; it is gone afterwards.
 
-    `copy_file` makes a copy of the file of the home, of one moment, as a file of that name; nobody waits for it. Raises
-    `BackupFailed`, and what `copy_file` raises.
+    Raises `BackupFailed`, and what `copy_file` raises.
     """
     from filelock import FileLock, Timeout
 
@@ -39,8 +47,7 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
             folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
             try:
                 copy_file(folder / sqlite_file.NAME)
-                if (home / MARKER).is_file():
-                    shutil.copy2(home / MARKER, folder / MARKER)
+                sqlite_file.make(folder / sqlite_file.NAME)  # of a home that holds nothing yet
                 is_copied = True
                 yield folder
             finally:
@@ -56,10 +63,55 @@ def collected(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
         ) from error
 
 
+def pack(folder: Path, sink: Sink) -> int:
+    """The bytes of the file of a home, which go into `sink`; it need not be one that can be sought in."""
+    file = folder / sqlite_file.NAME
+    entry = zipfile.ZipInfo(sqlite_file.NAME, datetime.now(UTC).timetuple()[:6])
+    entry.file_size = file.stat().st_size
+    with (
+        zipfile.ZipFile(sink, "w") as archive,  # type: ignore[call-overload]
+        file.open("rb") as source,
+        archive.open(entry, "w", force_zip64=True) as target,
+    ):
+        shutil.copyfileobj(source, target, 2**20)
+    return entry.file_size
+
+
+def unpack(file: BinaryIO, folder: Path) -> str:
+    """The file of a home into `folder`, which is empty, and when it was copied; raises `BackupFailed`."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+            if [entry.filename for entry in entries] != [sqlite_file.NAME] or entries[0].compress_type:
+                raise BackupFailed(
+                    f"This is not a backup of a home: expected {sqlite_file.NAME} alone in it, found "
+                    f"{', '.join(entry.filename for entry in entries)[:100]!r}.",
+                    hint=_EARLIER,
+                )
+            size, free = entries[0].file_size, shutil.disk_usage(folder).free
+            if size > free:
+                raise BackupFailed(
+                    f"The backup needs {size / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free.",
+                    hint="Free some disk space.",
+                )
+            with archive.open(entries[0]) as source, (folder / sqlite_file.NAME).open("xb") as target:
+                shutil.copyfileobj(source, target, 2**20)  # raises where the checksum is not that of the bytes
+                target.flush()
+                os.fsync(target.fileno())
+            (folder / sqlite_file.NAME).chmod(0o600)
+            return f"{datetime(*entries[0].date_time):%Y-%m-%d %H:%M} UTC"
+    except (BackupFailed, OSError):
+        raise
+    except Exception as error:  # of zipfile, which meets bytes that it does not expect with errors of every kind
+        raise BackupFailed(
+            f"This is not a whole backup ({error}).", hint=f"Copy it once more, or take another one. {_EARLIER}"
+        ) from error
+
+
 def left_out(home: Path) -> tuple[str, ...]:
     """Names in `home` that no backup has and this program does not know."""
     names = [path.name for path in home.iterdir() if not path.name.startswith((_PREFIX, ".new-"))]
-    known = (name for name in names if name in _KNOWN or name.endswith(BESIDE) or _BEFORE in name)
+    known = (name for name in names if name in _KNOWN or name.endswith(_BESIDE) or _BEFORE in name)
     return tuple(sorted({*names} - {*known}))
 
 
@@ -93,6 +145,7 @@ def unfinished(home: Path) -> Iterator[Path]:
 
 def put_in_place(folder: Path, home: Path) -> None:
     """Inside `unfinished`. The system refuses if somebody has put something into `home` meanwhile."""
+    (folder / MARKER).touch()
     try:
         os.rename(folder, home)
     except OSError:
