@@ -56,7 +56,7 @@ from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses
 from crag_core.retrieval.sandbox.messages import Limits
-from crag_core.storage.cache import TableCache, open_cache
+from crag_core.storage.cache import open_cache
 from crag_core.storage.history import open_history
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
@@ -124,8 +124,6 @@ class Workbench:
         takers |= {f"laboratory/{log}.db": kept for log in (SCORES, OUTCOMES)}
         if self.config.history in _DISK:
             takers["history.db"] = self.history.take_over
-        if self.config.cache in _DISK and isinstance(self.cache, TableCache):
-            takers["grades.sqlite"] = self.cache.take_over
         if self.audit:
             takers["audit.jsonl"] = self.audit.take_over
         return take_files(self.config.home, takers)

@@ -18,13 +18,11 @@ from crag_core.experiments.labelled.graded import Conditions
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import QUESTION, held_in, open_home
 from tests.experiments.test_kept_files import PRESET, SET
-from tests.storage.cache_parts import grade, key
 
 HELD = (
-    *("history.db", "grades.sqlite", "audit.jsonl", "laboratory/sets", "laboratory/presets", "laboratory/logs"),
+    *("history.db", "audit.jsonl", "laboratory/sets", "laboratory/presets", "laboratory/logs"),
     *("laboratory/scores.db", "laboratory/outcomes.db"),
 )
-LONG = 24 * 3650.0
 
 
 @pytest.fixture
@@ -42,7 +40,6 @@ def check(workbench: Workbench) -> None:
     assert run is not None and run.question == QUESTION and len(held.labels) == 1
     assert [read.questions for read in held.sets] == [SET.questions] and held.presets == (PRESET,)
     assert [f'"run": "{run.id}"' in line for line in held.audit] == [True]
-    assert workbench.cache is not None and workbench.cache.get_many([key(1)]) == {key(1): grade()}
     assert len(workbench.experiments.scores(Conditions("judge", "1", "", "", "none", 6, "corpus")).load()) == 1
     assert workbench.experiments.load_log("old log").records[0].question == "When?"
     (kept,) = workbench.experiments.tables.rows("SELECT facts FROM crag_scored WHERE log = 'outcomes'")
@@ -51,12 +48,12 @@ def check(workbench: Workbench) -> None:
 
 def test_all_of_it_is_in_the_one_file_and_the_files_of_before_are_left(home: Path) -> None:
     before = {name: (home / name).read_bytes() for name in HELD if (home / name).is_file()}
-    check(open_home(home, cache_hours=LONG))
+    check(open_home(home))
     for name in HELD:
         assert not (home / name).exists() and (home / f"{name}.before").exists()
         assert name not in before or name.endswith(".db") or (home / f"{name}.before").read_bytes() == before[name]
     assert not (home / "index" / "index.db").exists() and (home / "crag.db").stat().st_mode & 0o077 == 0
-    again = open_home(home, cache_hours=LONG)
+    again = open_home(home)
     check(again)
     again.experiments.delete_set("mine")
     assert open_home(home).experiments.set_names() == (), "what is deleted does not come back"
@@ -76,9 +73,9 @@ def test_what_a_kill_left_half_way_is_taken_over_once(home: Path, monkeypatch: p
     for step in (1, 2, 4, 1):
         steps[0] = step
         with pytest.raises(KeyboardInterrupt):
-            open_home(home, cache_hours=LONG)
+            open_home(home)
     monkeypatch.undo()
-    check(open_home(home, cache_hours=LONG))
+    check(open_home(home))
 
 
 @pytest.mark.parametrize("after", [0.0, 0.05, 0.1, 0.2, 0.4])
@@ -92,13 +89,13 @@ def test_killed_while_it_takes_over_nothing_is_lost(after: float, home: Path) ->
     time.sleep(after)
     process.kill()
     process.wait()
-    check(open_home(home, cache_hours=LONG))
+    check(open_home(home))
 
 
 @pytest.mark.parametrize("name", [name for name in HELD if "." in name and name != "audit.jsonl"])
 def test_a_damaged_file_is_told_and_left_and_the_others_are_there(home: Path, name: str) -> None:
     (home / name).write_bytes(b"this was never a database " * 400)
-    workbench = open_home(home, cache_hours=LONG)
+    workbench = open_home(home)
     (told,) = workbench.not_taken
     assert str(home / name) in told and "not a database" in told and told in workbench.problems
     assert (home / name).exists() and len(workbench.store.documents()) == 2

@@ -120,14 +120,14 @@ def keep_no_databases(home: Path) -> None:
     (home / "laboratory").mkdir(exist_ok=True)
     for file in home.rglob("*.db*"):
         file.unlink()
-    for name in ("crag.db", "history.db", "laboratory/scores.db", "laboratory/outcomes.db", "grades.sqlite"):
+    for name in ("crag.db", "history.db", "laboratory/scores.db", "laboratory/outcomes.db"):
         (home / name).write_bytes(b"no database at all, but long enough to look like one" * 100)
     put_folder(home / "audit.jsonl")
 
 
 def keep_folders(home: Path) -> None:
     """A folder where a file is expected, and a file where a folder is."""
-    for name in ("history.db", "grades.sqlite", "audit.jsonl"):
+    for name in ("history.db", "audit.jsonl"):
         put_folder(home / name)
     (home / "laboratory").write_text("a file")
 

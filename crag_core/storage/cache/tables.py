@@ -61,12 +61,6 @@ class TableCache(GradeCache):
                 bounds = {"most": self._most, "since": now - self._seconds, "until": now + SKEW_S}
                 database.execute(_SWEEP, bounds)
 
-    def take_over(self, file: Path) -> None:
-        """Add the grades of `file`, a cache of its own by an earlier version, but those that are there."""
-        with sqlite_file.earlier(file) as source, self._tables.writing() as database:
-            kept = source.execute("SELECT key, CAST(value AS TEXT), kept_at FROM grades")
-            database.executemany("INSERT OR IGNORE INTO crag_kept_grades VALUES (?, ?, ?)", kept)
-
     def _attempt(self, purpose: str, work: Callable[[], Found]) -> Found | None:
         try:
             done = work()

@@ -111,8 +111,8 @@ class KeptRun:
     is_readable: bool = True
 
 
-def check_version(found: int | None, earliest: int) -> None:
-    if found is None or not earliest <= found <= VERSION:
+def check_version(found: int | None) -> None:
+    if found != VERSION:
         raise HistoryUnavailable(
             f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
             hint="Start that version, or set CRAG_HISTORY to another place.",
@@ -141,13 +141,6 @@ def columns_of(trace: Trace) -> dict[str, Any]:
         "readable": True,
         **_figures(trace),
     }
-
-
-def columns_without_record(question: str) -> dict[str, Any]:
-    """Of a run whose record cannot be read: neutral, but for its question."""
-    empty = ("created", "action", "policy", "evaluator", "evaluator_version", "writer", "writer_version", "embedding")
-    neutral = {"fingerprint": "", "ending": Ending.DONE.value, "readable": False}
-    return dict.fromkeys(empty, "") | neutral | _NO_FIGURES | {"searched_text": folded(question)}
 
 
 def folded(words: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency import sqlite_file
-from crag_core.base.errors import BadRecord, CragError, HistoryUnavailable
+from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.text.words import storable
@@ -25,7 +25,6 @@ from crag_core.storage.history.runs import (
     Selection,
     check_version,
     columns_of,
-    columns_without_record,
     kept_run,
     measured_of,
 )
@@ -179,10 +178,10 @@ class HistoryStore:
         """Add the runs and labels of `file`, a history of its own by an earlier version, but those that are there."""
         with sqlite_file.earlier(file) as source:
             source.row_factory = sqlite3.Row
-            check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0], 1)
+            check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0])
             with _writing(self._used()) as rows:
-                runs = map(_completed_run, source.execute("SELECT * FROM crag_runs"))
-                rows.add_earlier(runs, map(_completed_label, source.execute("SELECT * FROM crag_labels")))
+                runs = map(dict, source.execute("SELECT * FROM crag_runs"))
+                rows.add_earlier(runs, map(dict, source.execute("SELECT * FROM crag_labels")))
 
     def _put(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
         at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
@@ -227,27 +226,6 @@ def _rows(connection: Connection) -> Rows:
 def _writing(database: Database) -> Iterator[Rows]:
     with database.writing() as connection:
         yield _rows(connection)
-
-
-def _completed_run(row: sqlite3.Row) -> dict[str, Any]:
-    """The first version had fewer columns. A record that this version cannot read is kept as it is."""
-    kept = dict(row)
-    if "searched_text" in kept:
-        return kept
-    try:
-        columns = columns_of(Trace.from_json(kept["record"]))
-    except CragError:
-        columns = columns_without_record(kept["question"])
-    return columns | kept | {"asked_by": ""}
-
-
-def _completed_label(row: sqlite3.Row) -> dict[str, Any]:
-    kept = {"about": "", "mark": ""} | dict(row)
-    if not kept["about"]:
-        with suppress(CragError):
-            label = _read_label(kept["label"])
-            kept |= {"about": label.about.value, "mark": label.mark.value}
-    return kept
 
 
 def _is_record_of(record: str, trace: Trace) -> bool:

@@ -93,7 +93,7 @@ class Rows:
     def __init__(self, connection: Connection) -> None:
         """Raises `HistoryUnavailable` for tables that another version of this program made."""
         self._connection = connection
-        check_version(connection.execute(select(func.max(HISTORY.c.version))).scalar(), VERSION)
+        check_version(connection.execute(select(func.max(HISTORY.c.version))).scalar())
 
     def add_earlier(self, runs: Iterable[Mapping[str, Any]], labels: Iterable[Mapping[str, Any]]) -> None:
         """Rows of `RUNS` and `LABELS`, but those that are there."""
