@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
@@ -17,10 +15,8 @@ from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
-_LONG_WAIT = 10.0
+_LONG_WAIT = 5.0
 """Seconds after which the page says that a model has not begun to answer."""
-_LOADED_EVERY = 2.0
-"""Seconds between two looks at what a server has loaded, however many pages wait."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,6 @@ class ModelServers:
         self.config = config
         self._limits: dict[tuple[str, str, int], CallLimit] = {}
         self._seen: dict[str, ServerState] = {}
-        self._loaded: dict[str, tuple[float, tuple[str, ...] | None]] = {}
 
     def using(self, config: Config) -> ModelServers:
         other = copy(self)
@@ -87,11 +82,6 @@ class ModelServers:
             self._remember(ollama.list_models(self.config.ollama_url))
         return version_of(name, self._seen[self.config.ollama_url])
 
-    def chats(self, choice: str) -> bool:
-        """False for a model of Ollama that has no chat template."""
-        server, _, name = choice.partition("/")
-        return server != "ollama" or ollama.chats(self.config.ollama_url, name)
-
     def check(self, choice: str) -> None:
         """Raises `UnknownName` for a model that the Ollama at hand has not, by the last look at it."""
         server, _, name = choice.partition("/")
@@ -106,20 +96,9 @@ class ModelServers:
         return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
 
     def waits_for(self, cancel: Cancel) -> str:
-        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long.
-
-        A server lists a model from the moment at which it begins to load it, so that one that is listed may still load.
-        """
-        for (server, url, _), limit in tuple(self._limits.items()):
-            model = limit.silent_model(cancel, 1.5)
-            if not model:
-                continue
-            there = self._loaded_by(url) if server == "ollama" else None
-            if there is not None and not {model, f"{model}:latest"} & set(there):
-                return f"{model} is loading"
-            if limit.silent_model(cancel, _LONG_WAIT) and not limit.has_heard(cancel):
-                return f"{model} has not begun to answer: it loads, or serves others"
-        return ""
+        """What keeps the run with this flag from the first word of its model; "": nothing, or not for long."""
+        silent = (limit.silent_model(cancel, _LONG_WAIT) for limit in tuple(self._limits.values()))
+        return next((f"{model} has not begun to answer: it loads, or serves others" for model in silent if model), "")
 
     def calls_under_way(self) -> dict[str, float]:
         urls = {"ollama": self.config.ollama_url, "openai": self.config.openai_url}
@@ -129,13 +108,6 @@ class ModelServers:
         """A server that is away for a moment has the same models when it is back."""
         if seen.reachable or self.config.ollama_url not in self._seen:
             self._seen[self.config.ollama_url] = seen
-
-    def _loaded_by(self, url: str) -> tuple[str, ...] | None:
-        asked_at, names = self._loaded.get(url, (-math.inf, None))
-        if time.monotonic() - asked_at > _LOADED_EVERY:
-            names = ollama.list_loaded(url)
-            self._loaded[url] = (time.monotonic(), names)
-        return names
 
     def _limit(self, server: str) -> CallLimit:
         """Shared by all runs with the same server, so that it is not asked for more than it may be."""

@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,9 +17,10 @@ from crag_core.base.errors import CragError, NoLogProbabilities
 from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types.steps import NO_END, Usage
 from crag_core.llms.first_token import first_token
-from crag_core.llms.reply_errors import Reading, TooLong, WrongShape, counts, end_of, is_of_model, is_of_wire
+from crag_core.llms.reply_errors import TooLong, WrongShape, counts, end_of, is_of_model, is_of_wire
 
 if TYPE_CHECKING:
+    import httpx
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
     from llama_index.core.llms import LLM
 
@@ -58,12 +60,33 @@ class Timeouts:
     total: float = math.inf
 
 
+LOADING = 5
+"""Before its first piece a reply is waited for so many times as long as for a further one: the server may load the
+model, or serve others."""
+PATIENCE = 10
+"""A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
+
+
+_OPENED: ContextVar[list[httpx.Response] | None] = ContextVar("opened", default=None)
+"""The responses of the call that this task makes."""
+
+
+async def note_response(response: httpx.Response) -> None:
+    """A hook of an `httpx` client."""
+    if (opened := _OPENED.get()) is not None:
+        opened.append(response)
+
+
+def timeouts_of(seconds: float) -> Timeouts:
+    """From the seconds that a reply may be silent."""
+    return Timeouts(LOADING * seconds, seconds, PATIENCE * seconds)
+
+
 class LlamaIndexClient:
     """One client of one server, whose replies are awaited on the one loop of all model calls.
 
-    `streaming` are extra call arguments for a stream. A reply that is wanted whole is a stream as well, so that a
-    server at work differs from one that is stuck; with `asks_whole` it is not, and has to come within the time for a
-    first piece. `first` is for `first_token`, `no_probabilities` the message and hint where the server tells none.
+    Every reply is a stream, so that a server at work differs from one that is stuck; `streaming` are extra call
+    arguments for it. `first` is for `first_token`, `no_probabilities` the message and hint where the server tells none.
     """
 
     def __init__(
@@ -75,7 +98,6 @@ class LlamaIndexClient:
         structured: Structured = lambda schema: {},
         streaming: Mapping[str, Any] = MappingProxyType({}),
         timeouts: Timeouts = Timeouts(),
-        asks_whole: bool = False,
         first: First | None = None,
         no_probabilities: tuple[str, str] = ("No log probabilities are handed on.", "Choose another evaluator."),
     ) -> None:
@@ -85,7 +107,6 @@ class LlamaIndexClient:
         self._structured = structured
         self._streaming = dict(streaming)
         self._timeouts = timeouts
-        self._asks_whole = asks_whole
         self._first = first
         self._no_probabilities = no_probabilities
 
@@ -95,29 +116,19 @@ class LlamaIndexClient:
         cancel: Cancel,
         schema: dict[str, Any] | None = None,
         on_begin: OnBegin = ignore,
-        *,
-        is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
-        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine.
-
-        `is_whole`: nobody reads a piece before all have come, so that they may come as one.
-        """
+        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine."""
         is_reply, length, ended = False, 0, None
         last: ChatResponse | None = None
-        options = self._structured(schema) if schema else {}
-        chat = _chat(messages)
-        reading, waiting = Reading(), _Waiting(self._timeouts)
+        options = {**self._streaming, **(self._structured(schema) if schema else {})}
+        waiting = _Waiting(self._timeouts)
+        opened: list[httpx.Response] = []
+        _OPENED.set(opened)
         try:
-            if is_whole and self._asks_whole:
-                last = await waiting.wait(self._llm.achat(chat, **options))
-                on_begin()
-                yield last.message.content or ""
-                yield _usage(last, end_of(last.raw) or "")
-                return
-            stream = await waiting.wait(self._llm.astream_chat(chat, **self._streaming, **options))
+            stream = await waiting.wait(self._llm.astream_chat(_chat(messages), **options))
             try:
-                while (response := await waiting.wait(anext(stream, None))) is not None:
-                    last = response
+                while (came := await waiting.wait(anext(stream, None))) is not None:
+                    last = came
                     if not waiting.is_begun:
                         waiting.is_begun = True
                         on_begin()
@@ -134,13 +145,14 @@ class LlamaIndexClient:
                 if close:
                     with suppress(RuntimeError):  # cancelled twice: its last piece closes it, in a task of its own
                         await close()
-                await reading.end()
+                for response in opened:  # a client that failed at a piece leaves it open
+                    await response.aclose()
             if not is_reply:
                 raise WrongShape("an end without a word")
             if ended is None and length and last and is_of_wire(last.raw):
                 ended = NO_END
         except Exception as error:
-            raise self._explained(error, reading) from error
+            raise self._explained(error) from error
         yield _usage(last, ended or "")
 
     async def first_token(self, messages: Messages, on_begin: OnBegin = ignore) -> AsyncGenerator[Reply | Usage, None]:
@@ -150,13 +162,13 @@ class LlamaIndexClient:
         """
         if self._first is None:
             raise self._without_probabilities("")
-        reading, waiting = Reading(), _Waiting(self._timeouts)
+        waiting = _Waiting(self._timeouts)
         try:
             sent = [{"role": role, "content": text} for role, text in _sound(messages)]
             reply = first_token(await waiting.wait(self._first(sent)))
         except Exception as error:
             refused = "logprob" in str(error).lower() and not isinstance(error, CragError)
-            raise (self._without_probabilities("") if refused else self._explained(error, reading)) from error
+            raise (self._without_probabilities("") if refused else self._explained(error)) from error
         if reply.text and not reply.top_logprobs:
             raise self._without_probabilities(reply.text)
         on_begin()
@@ -167,11 +179,8 @@ class LlamaIndexClient:
         message, hint = self._no_probabilities
         return NoLogProbabilities(message, hint=hint, said=said)
 
-    def _explained(self, error: Exception, reading: Reading) -> Exception:
-        if isinstance(error, CragError):
-            return error
-        wrong = reading.wrong_shape(error)
-        return self._explain(error) or (self._explain(wrong) if wrong else None) or error
+    def _explained(self, error: Exception) -> Exception:
+        return error if isinstance(error, CragError) else self._explain(error) or error
 
 
 class _Waiting:

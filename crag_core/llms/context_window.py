@@ -22,8 +22,8 @@ ASKED_FROM = 1024
 """A shorter prompt fits every model, so nobody asks the server for its length, unless it is told what to read."""
 
 _TEMPLATE = 16  # tokens that a chat template puts around a message
-_LESS, _LEAST = 1.5, 4.0
-"""A refused prompt is taken to have so many times the tokens of its bound, where the server says none, and at most."""
+LESS = 3.0
+"""A prompt that a server refused as too long is taken to have so many times the tokens of its bound."""
 _TOO_LONG = re.compile(
     r"exceed\w*[^.]{0,40}context|context[^.]{0,40}(?:exceed|length|size|window)|prompt is too long|too many tokens|"
     r"maximum (?:context|model|input) length",
@@ -59,13 +59,6 @@ class Capacity:
         """What its server says that it reads at once, or is to; None: it does not say."""
         self.is_asked = True
         self.wanted = self.window = tokens or self.window
-
-    def refused(self, messages: Messages, words: str) -> float:
-        """How many tokens by its bound a prompt has that the server found too long; it may have said what it reads."""
-        reads, counted = _number(_READS, words), _number(_COUNTED, words)
-        self.window = min(self.window, reads or self.window)
-        bound = tokens_in(messages) or 1.0
-        return min(max(counted / bound, 1.0) if counted else _LESS, _LEAST)
 
 
 def tokens_in(messages: Messages) -> float:

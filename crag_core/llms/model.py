@@ -8,14 +8,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
-from weakref import WeakSet
 
 from crag_core.base.concurrency.cancellation import REPLIED, SENT, iterate, wait_for
 from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTooLong, Stopped
 from crag_core.base.protocols import Cancel, Clock, Messages, Reply
 from crag_core.base.types.steps import Usage
 from crag_core.llms.client import LlamaIndexClient, OnBegin, ignore
-from crag_core.llms.context_window import ASKED_FROM, Capacity, tokens_in
+from crag_core.llms.context_window import ASKED_FROM, LESS, Capacity, tokens_in
 from crag_core.llms.reply_errors import never_sent
 
 
@@ -40,7 +39,6 @@ class CallLimit:
         self._free = asyncio.Semaphore(at_once)
         self._clock = clock
         self._calls: set[LimitedCall] = set()
-        self._heard: WeakSet[Cancel] = WeakSet()
 
     @property
     def active(self) -> int:
@@ -59,17 +57,11 @@ class CallLimit:
                 yield call
         finally:
             self._calls.discard(call)
-            if call.is_begun:
-                self._heard.add(call.run)
 
     def is_waiting(self, cancel: Cancel) -> bool:
         """Whether calls of this run wait while none is under way: those of others are."""
         own = self._calls_of(cancel)
         return bool(own) and not cancel.is_set() and all(call.since is None for call in own)
-
-    def has_heard(self, cancel: Cancel) -> bool:
-        """Whether this run has had a piece of any reply."""
-        return run_of(cancel) in self._heard
 
     def silent_model(self, cancel: Cancel, seconds: float) -> str:
         """The model that this run has asked for so many seconds while no piece has come of any of its calls; or ""."""
@@ -150,7 +142,7 @@ class ServerModel:
         self, chats: Sequence[Messages], cancel: Cancel, schema: dict[str, Any] | None = None
     ) -> list[Reply | Exception]:
         def ask(messages: Messages, on_begin: OnBegin) -> AsyncGenerator[str | Usage, None]:
-            return self._client.pieces(messages, cancel, schema, on_begin, is_whole=True)
+            return self._client.pieces(messages, cancel, schema, on_begin)
 
         return wait_for(_together(chats, lambda messages, on_begin: self._ask(messages, cancel, ask, on_begin)), cancel)
 
@@ -188,10 +180,9 @@ class ServerModel:
                 call.is_begun = True
                 on_begin()
 
-            per_bound = 1.0
             for again in range(2):
                 await self._learn_length(messages)
-                short, cut = self._capacity.fit(messages, per_bound)
+                short, cut = self._capacity.fit(messages, LESS if again else 1.0)
                 sent = [] if (told := SENT.get()) is None else told
                 sent.append(messages)
                 try:
@@ -202,8 +193,7 @@ class ServerModel:
                             else:
                                 yield piece
                     return
-                except PromptTooLong as error:
-                    per_bound = self._capacity.refused(short, error.said)
+                except PromptTooLong:
                     if call.is_begun or again:
                         raise
                 except ModelUnavailable as error:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING
-
-from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
-from crag_core.llms.client import LlamaIndexClient, Timeouts
+from crag_core.llms.client import LlamaIndexClient, note_response, timeouts_of
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
 from crag_core.llms.first_token import TOP, allowed
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.ollama import LOADING, LOOKING, PATIENCE
-from crag_core.llms.reply_errors import explain_call, note_reply
-from crag_core.llms.servers import MOST_MODELS, ServerState, is_name, shown, too_many
-
-if TYPE_CHECKING:
-    from httpx import Response
+from crag_core.llms.model_list import get_list, list_entries
+from crag_core.llms.reply_errors import explain_call
+from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many
 
 _CHECK = "Check OPENAI_BASE_URL; it usually ends in /v1."
 _START = "Start it, or check the URL."
@@ -27,52 +20,17 @@ _KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
 
 def list_models(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
-    import httpx
-
-    from crag_core.base.network import http_guard
-
-    called = shown(url)
     try:
-        reply = run(_list(url, key, timeout))
-        reply.raise_for_status()
-        names = _names(reply.json())
-    except http_guard.NotAsked as error:
-        return ServerState(False, (), f"What answers at {called} {error}.", _CHECK)
-    except httpx.HTTPStatusError as error:
-        status = error.response.status_code
-        hint = _KEY if status in (401, 403) else _CHECK
-        return ServerState(False, (), f"The model server at {called} answered with status {status}.", hint)
-    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
-        return ServerState(False, (), f"No model server answers at {called}.", _START)
-    except (ValueError, RecursionError):
-        return ServerState(False, (), f"What answers at {called} does not list models.", _CHECK)
-    return ServerState(True, names[:MOST_MODELS], too_many(called, len(names)))
+        listed = list_entries(
+            _list_of(url), key, timeout, where=("data", "id"), check=_CHECK, start=_START, refused=_KEY
+        )
+    except ModelUnavailable as error:
+        return ServerState(False, (), error.message, error.hint)
+    return ServerState(True, tuple(listed)[:MOST_MODELS], too_many(shown(url), len(listed)))
 
 
-async def _list(url: str, key: str, timeout: float) -> Response:
-    import httpx
-
-    from crag_core.base.network import http_guard
-
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    bare, login = without_login(url)
-    bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
-    async with (
-        asyncio.timeout(LOOKING),
-        httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
-    ):
-        return await client.get(f"{bare.rstrip('/')}/models")
-
-
-def _names(listed: object) -> tuple[str, ...]:
-    """Each once, an entry without a sound name left out; raises `ValueError` for what is no list of models."""
-    data = listed.get("data") if isinstance(listed, dict) else None
-    if isinstance(data, list):
-        named = [item.get("id") for item in data if isinstance(item, dict)]
-        names = tuple(dict.fromkeys(filter(is_name, named)))
-        if names or not data:
-            return names
-    raise ValueError("expected a list of models, found something else")
+def _list_of(url: str) -> str:
+    return f"{url.rstrip('/')}/models"
 
 
 def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> ServerModel:
@@ -85,9 +43,9 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     from crag_core.base.network import http_guard
 
     bare, login = without_login(url)
-    waits = Timeouts(LOADING * timeout, timeout, PATIENCE * timeout)
+    waits = timeouts_of(timeout)
     bounds = http_guard.hooks(http_guard.LARGEST_REPLY, waits.total)
-    bounds["event_hooks"]["response"].append(note_reply)
+    bounds["event_hooks"]["response"].append(note_response)
     http = httpx.AsyncClient(timeout=timeout, auth=login, **bounds)
     llm = OpenAILike(
         model=name,
@@ -135,7 +93,6 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
         },
         streaming={"stream_options": {"include_usage": True}},  # without it a stream never tells its tokens
         timeouts=waits,
-        asks_whole=True,  # some servers stream no reply of a schema
         first=first,
         no_probabilities=(
             f"The server at {shown(url)} sends no log probabilities with replies of {name!r}.",
@@ -144,7 +101,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     )
 
     async def context_length() -> int | None:
-        return least(reads_at_once((await _list(url, key, LOOKING)).json(), name), CONTEXT_WINDOW)
+        return least(reads_at_once(await get_list(_list_of(url), key), name), CONTEXT_WINDOW)
 
     return ServerModel(made, limit, capacity_of(url, name), context_length)
 

@@ -1,22 +1,16 @@
 """What can be wrong with the reply of a model server, and the project's error for it, the same for every protocol.
 
 What a server sends may be any JSON. The clients read a reply as if it had the shape that it should have, and fail at
-others with errors of Python. Those are distinguished from errors of this program by the moment (a reply had begun to
-come) and the place (not in a module of ours).
+others with errors of Python. Those differ from errors of this program by the place: not in a module of ours.
 """
 
 from __future__ import annotations
 
 import json
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.llms.servers import shown
-
-if TYPE_CHECKING:
-    from httpx import Response
-
 
 LARGEST_COUNT = 1_000_000_000
 """Tokens of one call; whoever tells more does not count."""
@@ -30,39 +24,6 @@ class WrongShape(Exception):
     def __init__(self, found: str) -> None:
         super().__init__(found)
         self.found = found
-
-
-class Reading:
-    """One call to a server, made in the task that will read the reply."""
-
-    def __init__(self) -> None:
-        self._response: Response | None = None
-        _under_way.set(self)
-
-    def begin(self, response: Response) -> None:
-        self._response = response
-
-    async def end(self) -> None:
-        """Close the connection, which a client that failed at a piece of a stream leaves open."""
-        if self._response is not None:
-            await self._response.aclose()
-
-    def wrong_shape(self, error: Exception) -> WrongShape | None:
-        """What is wrong with the reply that a client failed to read; None: the error is not of the reply."""
-        if isinstance(error, WrongShape):
-            return error
-        is_of_reply = self._response is not None and isinstance(error, _OF_SHAPE) and not _is_of_ours(error)
-        return WrongShape(f"something else{_why(error)}") if is_of_reply else None
-
-
-_under_way: ContextVar[Reading | None] = ContextVar("reading", default=None)
-
-
-async def note_reply(response: Response) -> None:
-    """A hook of an `httpx` client: the reply to the call that this task makes begins."""
-    reading = _under_way.get()
-    if reading:
-        reading.begin(response)
 
 
 def counts(raw: object) -> tuple[int, int]:
@@ -164,10 +125,19 @@ def explain_call(
         return ModelUnavailable(f"What answers at {shown(url)} {why}.", hint=check)
     if isinstance(error, TooLong):
         return ModelUnavailable(f"{called} {error.summary} (model {name!r}).", hint=error.hint, is_late=True)
-    if isinstance(error, WrongShape | json.JSONDecodeError):
-        found = error.found if isinstance(error, WrongShape) else "no JSON"
-        wrong = f"does not speak {expected}, found {found}"
-        return ModelUnavailable(f"What answers at {shown(url)} {wrong}.", hint=check)
     if isinstance(error, (httpx.HTTPError, OSError, *away)):
         return ModelUnavailable(f"{called} does not answer or went away.", hint=start)
+    if found := _wrong_shape(error):
+        wrong = f"does not speak {expected}, found {found}"
+        return ModelUnavailable(f"What answers at {shown(url)} {wrong}.", hint=check)
     return None
+
+
+def _wrong_shape(error: Exception) -> str:
+    """What was found in place of a reply; "": the error is not of the reply."""
+    if isinstance(error, WrongShape):
+        return error.found
+    if isinstance(error, json.JSONDecodeError):
+        return "no JSON"
+    is_of_reply = isinstance(error, _OF_SHAPE) and not _is_of_ours(error)
+    return f"something else{_why(error)}" if is_of_reply else ""

@@ -9,7 +9,7 @@ from crag_core.base.prompts.messages import shipped
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.policies import suit
-from crag_core.llms import ollama
+from crag_core.llms import client, model_list
 from crag_core.pipeline.run import Run, WebMode
 from crag_core.trace.trace import Trace
 from tests.faults.conftest import Open, Start
@@ -99,7 +99,7 @@ def test_killed_in_mid_answer_keeps_its_first_words(open_bench: Open, server: Ol
 def test_slower_than_the_limit_is_given_up_and_not_asked_again(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ollama, "LOADING", 1)
+    monkeypatch.setattr(client, "LOADING", 1)
     server.faults.delay_s = 60.0
     workbench = open_bench(ollama_host=server.url, model_timeout=1.0)
     broken = workbench.engine(judged(workbench)).run(QUESTION)
@@ -128,8 +128,8 @@ def test_a_reply_that_drips_has_an_end(
     open_bench: Open, server: OllamaServer, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """Each byte comes in time, the reply never: it may take ten times the limit, here twice."""
-    monkeypatch.setattr(ollama, "PATIENCE", 2)
-    monkeypatch.setattr(ollama, "LOOKING", 0.2)
+    monkeypatch.setattr(client, "PATIENCE", 2)
+    monkeypatch.setattr(model_list, "LOOKING", 0.2)
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: 100000\r\n\r\n"
     piece = b'{"model": "m", "message": {"role": "assistant", "content": "As the"}, "done": false}\n'
     with Wire(head + piece * 500, pause_s=0.02) as dripping:

@@ -61,8 +61,6 @@ class Counting:
         cancel: Cancel,
         schema: dict[str, Any] | None = None,
         on_begin: OnBegin = ignore,
-        *,
-        is_whole: bool = False,
     ) -> AsyncGenerator[str | Usage, None]:
         counted = self._count(messages)
         on_begin()

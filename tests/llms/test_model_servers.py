@@ -11,6 +11,7 @@ from starlette.types import ASGIApp
 
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.servers import MOST_MODELS, host_url
+from tests.stand_ins import ollama_server as ollama_wire
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import LocalServer
 from tests.stand_ins.ollama_server import OllamaServer
@@ -55,14 +56,13 @@ def test_ollama_without_models_says_how_to_get_one(ollama_server: OllamaServer) 
     assert "no model yet" in state.message and "ollama pull" in state.hint
 
 
-def test_ollama_embedding_models_are_no_chat_models(
-    ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tests.stand_ins import ollama_server as wire
-
-    monkeypatch.setitem(wire.DETAILS, "family", "nomic-bert")
-    ollama_server.capabilities = dict.fromkeys(ollama_server.models)
-    assert ollama.list_models(ollama_server.url).models == (), "an older server tells the family alone"
+def test_embedding_models_are_not_offered(ollama_server: OllamaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    ollama_server.models = ["embeddinggemma:latest", "llama3.2:latest"]
+    state = ollama.list_models(ollama_server.url)
+    assert state.models == ("llama3.2:latest",) and len(state.versions) == 2
+    monkeypatch.setitem(ollama_wire.DETAILS, "family", "nomic-bert")
+    state = ollama.list_models(ollama_server.url)
+    assert state.reachable and state.models == () and "no model that writes" in state.message
 
 
 class Something(LocalServer):
@@ -130,24 +130,3 @@ def test_address_is_told_without_what_may_be_secret() -> None:
     states += [openai_compatible.list_models(f"{secret}/v1"), ollama.list_models(secret)]  # now nothing answers there
     for state in states:
         assert server.url in state.message and "s3cret" not in repr(state)
-
-
-# --- what a model can do --------------------------------------------------------------------------------------------
-
-
-def test_a_model_that_cannot_write_is_not_offered_whatever_the_list_says(ollama_server: OllamaServer) -> None:
-    ollama_server.capabilities = {"qwen:7b": ["embedding"], "llama3.2:latest": ["completion", "tools"]}
-    state = ollama.list_models(ollama_server.url)
-    assert state.models == ("llama3.2:latest",) and len(state.versions) == 2
-    ollama_server.capabilities["llama3.2:latest"] = []
-    ollama._WRITES.clear()
-    nobody = ollama.list_models(ollama_server.url)
-    assert nobody.reachable and nobody.models == () and "no model that writes" in nobody.message
-
-
-def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: OllamaServer) -> None:
-    ollama_server.base_models = {ollama.list_models(ollama_server.url).models[0]}
-    ollama._WRITES.clear()
-    assert ollama.list_models(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
-    can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
-    assert can == [True, False]

@@ -109,14 +109,13 @@ def test_no_connection_is_left_open_to_a_server_that_goes_on(wire: str, body: An
         assert left.wait(5.0)
 
 
-@every_wire
-def test_the_words_name_the_field_and_repeat_nothing_of_the_server(wire: str) -> None:
-    body = {"message": {"role": "s3cret", "content": "s3cret"}, "choices": [{"message": {"role": "s3cret"}}]}
+def test_the_words_name_the_field_and_repeat_nothing_of_the_server() -> None:
+    body = line("ollama", {"message": {"role": "s3cret", "content": "s3cret"}})
     with (
-        answering(lambda path: Said(headers=JSON, pieces=lambda: [json.dumps(body).encode()])) as server,
+        answering(lambda path: Said(headers=EVENTS, pieces=lambda: [body])) as server,
         pytest.raises(ModelUnavailable, match=r"found something else \(role: Input should be ") as failed,
     ):
-        ask(CLIENTS[wire](server.url))
+        ask(CLIENTS["ollama"](server.url))
     assert "s3cret" not in str(failed.value) and len(failed.value.message) < 400
 
 
@@ -162,9 +161,6 @@ ODD = [-5, 10**30, LARGEST_COUNT + 1, "many", [1], {}, None, 1e400, float("nan")
 @pytest.mark.parametrize("count", ODD, ids=repr)
 def test_a_count_that_is_none_costs_no_reply(count: Any) -> None:
     more = {"usage": {"prompt_tokens": count, "completion_tokens": 3, "total_tokens": 3}}
-    body = whole("openai", "Hello", **more)
-    with answering(lambda path: Said(headers=JSON, pieces=lambda: [body])) as server:
-        assert ask(CLIENTS["openai"](server.url)) == Reply("Hello", Usage(1, 0, 3))
     with answering(lambda path: Said(headers=EVENTS, pieces=lambda: [piece("openai", "Hello", **more)])) as server:
         assert stream(CLIENTS["openai"](server.url)) == ["Hello", Usage(1, 0, 3, ended=NO_END)]
 
@@ -194,8 +190,7 @@ def test_a_bug_of_ours_while_a_reply_is_read_is_let_through(
 LISTS = [
     '["yes"]', "null", "{}", '{"models": 5, "data": 5}', "[" * 50_000, "1" * 5000, "", "<html>",
     '{"models": [5], "data": [5]}', '{"models": [{"model": 5}], "data": [{"id": 5}]}',
-    '{"models": [{"model": "m", "details": 5}], "data": [{}]}',
-    '{"models": [{"model": "m", "digest": 5}], "data": [{"id": ""}]}',
+    '{"models": [{"model": ""}], "data": [{"id": ""}]}',
 ]  # fmt: skip
 
 

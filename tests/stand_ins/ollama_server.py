@@ -34,10 +34,8 @@ SIZE = 98_000_000
 class OllamaServer(ModelServer):
     """Ollama with these models pulled, all answered by one engine. `x` and `x:latest` are the same model.
 
-    `num_ctx` is recorded and shown by `/api/ps`; it is enforced once `counts` tells the tokens of a text.
-    `capabilities` of a model, by its full name: what `/api/show` tells, None: nothing, as older servers; a model that
-    is not in it can write. `unlisted` are models that `/api/ps` does not list, as before they are loaded. Log
-    probabilities, of the first token of a reply in one go, are told from version 0.12.11 on.
+    `num_ctx` is enforced once `counts` tells the tokens of a text. Log probabilities, of the first token of a reply in
+    one go, are told from version 0.12.11 on.
     """
 
     chat_path = "/api/chat"
@@ -49,7 +47,6 @@ class OllamaServer(ModelServer):
             ("GET", "/"): self._greet,
             ("GET", "/api/version"): self._show_version,
             ("GET", "/api/tags"): self._list,
-            ("GET", "/api/ps"): self._list_loaded,
             ("POST", "/api/show"): self._show,
             ("POST", "/api/chat"): self._chat,
             ("POST", "/api/generate"): self._generate,
@@ -59,12 +56,7 @@ class OllamaServer(ModelServer):
         self.version = version
         self.parameters = ""
         """Of the Modelfile of every model, as `/api/show` tells them."""
-        self.base_models: set[str] = set()
-        """Those without a template for chats, by their full names."""
-        self.capabilities: dict[str, list[str] | None] = {}
-        self.unlisted: set[str] = set()
         self.counts: Callable[[str], int] | None = None
-        self._loaded: dict[str, int] = {}
 
     def _tells_likely(self) -> bool:
         return tuple(map(int, self.version.split("."))) >= (0, 12, 11)
@@ -78,17 +70,6 @@ class OllamaServer(ModelServer):
     async def _list(self, body: None) -> ASGIApp:
         return JSONResponse({"models": [entry(model) | {"modified_at": now()} for model in self.models]})
 
-    async def _list_loaded(self, body: None) -> ASGIApp:
-        return JSONResponse(
-            {
-                "models": [
-                    entry(model) | {"expires_at": now(), "size_vram": 0, "context_length": num_ctx}
-                    for model, num_ctx in self._loaded.items()
-                    if model not in self.unlisted
-                ]
-            }
-        )
-
     async def _show(self, body: dict[str, Any]) -> ASGIApp:
         name = with_tag(body.get("model") or body.get("name") or "")
         if name not in self.models:
@@ -101,12 +82,10 @@ class OllamaServer(ModelServer):
         shown = {
             "modelfile": f"FROM {name}\n",
             "parameters": self.parameters,
-            "template": "{{ .Prompt }}" if name in self.base_models else "{{ range .Messages }}{{ .Content }}{{ end }}",
+            "template": "{{ range .Messages }}{{ .Content }}{{ end }}",
             "details": DETAILS,
         }
-        can = self.capabilities.get(name, ["completion"])
-        said = {} if can is None else {"capabilities": can}
-        return JSONResponse(shown | {"model_info": info, "modified_at": now()} | said)
+        return JSONResponse(shown | {"model_info": info, "modified_at": now()})
 
     async def _chat(self, body: dict[str, Any]) -> ASGIApp:
         return self._answer(body, tuple(body.get("messages") or ()), "chat")
@@ -123,7 +102,6 @@ class OllamaServer(ModelServer):
             return JSONResponse({"error": "model is required"}, 400)
         if with_tag(model) not in self.models:
             return not_found(model)
-        self._loaded[with_tag(model)] = options.get("num_ctx", self.context_length)
         if self.counts:
             tokens = sum(self.counts(str(message.get("content"))) for message in messages)
             room = min(options.get("num_ctx", self.context_length), self.context_length)

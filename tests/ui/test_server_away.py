@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,7 +13,7 @@ from crag_core.trace.trace import Trace
 from tests.judge import ANSWER, heard, judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, press, settle, shown
+from tests.ui.conftest import ask, choose, press, shown
 from ui.session import app_state
 from ui.shell import sidebar
 
@@ -149,36 +148,6 @@ def test_a_session_begun_without_it_stays_with_quotations_until_the_model_is_tak
     assert app.selectbox(key="model").value == EXTRACTIVE
     app.button(key="writer_best").click().run()
     assert app.selectbox(key="model").value == LARGE and not app.exception
-
-
-# --- while a model works --------------------------------------------------------------------------------------------
-
-
-def running(app: AppTest, seconds: float = 20.0) -> Iterator[str]:
-    """What the page says while the run goes on."""
-    end = time.monotonic() + seconds
-    while app.session_state["job"] is not None and app.session_state["job"].is_running and time.monotonic() < end:
-        yield shown(app.run())
-
-
-def begin(app: AppTest) -> None:
-    app.text_input(key="ask_question").set_value(PRICE)
-    next(button for button in app.button if button.label == "Ask").click()
-    app.run()
-
-
-def test_the_page_says_that_a_model_is_loading(start: Start, server: OllamaServer) -> None:
-    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
-    server.faults.delay_s, server.unlisted = 4.0, {"smollm2:135m"}
-    begin(app)
-    told = ""
-    for text in running(app):
-        told = text
-        if "smollm2:135m is loading" in told:
-            break
-    app.session_state["job"].stop()
-    settle(app)
-    assert "smollm2:135m is loading" in told
 
 
 # --- a refusal ------------------------------------------------------------------------------------------------------

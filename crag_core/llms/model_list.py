@@ -1,0 +1,65 @@
+"""The list of models of a server, in either protocol: asked within limits, and what is wrong with it in words."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from crag_core.base.concurrency.cancellation import run
+from crag_core.base.errors import ModelUnavailable
+from crag_core.base.network.addresses import without_login
+from crag_core.llms.servers import is_name, shown
+
+LOOKING = 3.0
+"""Seconds in which a server must list its models."""
+
+
+async def get_list(url: str, key: str, timeout: float = LOOKING) -> Any:
+    """The JSON at the address of a list; raises what `httpx` raises, `TimeoutError`, `ValueError`, `RecursionError`."""
+    import httpx
+
+    from crag_core.base.network import http_guard
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    bare, login = without_login(url)
+    bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
+    async with (
+        asyncio.timeout(LOOKING),
+        httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
+    ):
+        reply = await client.get(bare)
+    reply.raise_for_status()
+    return reply.json()
+
+
+def list_entries(
+    url: str, key: str, timeout: float, *, where: tuple[str, str], check: str, start: str, refused: str = ""
+) -> dict[str, dict[str, Any]]:
+    """The sound entries of the list at `url` by the name of their model.
+
+    `where` are the fields of the list and, in an entry, of the name. Raises `ModelUnavailable` with the hint `check`
+    where something else answers, `start` where nothing does, `refused` where the key is not taken.
+    """
+    import httpx
+
+    from crag_core.base.network.http_guard import NotAsked
+
+    called, (field, name) = shown(url), where
+    try:
+        listed = run(get_list(url, key, timeout))
+    except NotAsked as error:
+        raise ModelUnavailable(f"What answers at {called} {error}.", hint=check) from error
+    except httpx.HTTPStatusError as error:
+        status = error.response.status_code
+        hint = refused if refused and status in (401, 403) else check
+        raise ModelUnavailable(f"The model server at {called} answered with status {status}.", hint=hint) from error
+    except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
+        raise ModelUnavailable(f"No model server answers at {called}.", hint=start) from error
+    except (ValueError, RecursionError):
+        listed = None
+    entries = listed.get(field) if isinstance(listed, dict) else None
+    if isinstance(entries, list):
+        named = [entry for entry in entries if isinstance(entry, dict) and is_name(entry.get(name))]
+        if named or not entries:
+            return {entry[name]: entry for entry in named}
+    raise ModelUnavailable(f"What answers at {called} does not list models.", hint=check)
