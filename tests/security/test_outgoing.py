@@ -16,7 +16,7 @@ from crag_core.base.network import http_guard
 from crag_core.base.network.http_guard import NotAsked
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.web import WebOutcome
-from crag_core.llms import ollama, openai_compatible
+from crag_core.llms import client, ollama, openai_compatible
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.websearch.duckduckgo import DuckDuckGo
 from crag_core.websearch.searxng import SearXNG
@@ -179,8 +179,7 @@ def drip() -> Iterator[bytes]:
 def test_a_reply_that_drips_ends_after_its_time(
     make: Callable[[str], ServerModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ollama, "PATIENCE", 0.04)  # times 5 s
-    monkeypatch.setattr(openai_compatible, "PATIENCE", 0.04)
+    monkeypatch.setattr(client, "PATIENCE", 0.04)  # times 5 s
     for call in CALLS.values():
         with answering(lambda path: Said(pieces=drip)) as server, pytest.raises(CragError):
             call(make(server.url), threading.Event())
