@@ -9,7 +9,6 @@ from ui.documents.document_list import (
     collections_of,
     draw_documents,
     draw_interrupted,
-    draw_interrupted_rebuild,
     draw_outcomes,
     draw_passage_list,
     selected_document,
@@ -98,7 +97,6 @@ with errors_drawn("The index cannot be read"):
             st.error(plain(str(indexing.error)), icon=":material/error:")
         draw_outcomes(indexing.result or ())
     draw_documents(store)
-    draw_interrupted_rebuild(store)
     draw_recipe(store)
     if (shown := selected_document(store)) is not None:
         draw_passage_list(store, shown)

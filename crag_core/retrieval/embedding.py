@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -94,20 +93,8 @@ class HuggingFaceEmbedder:
             return list(self._tokenizer.tokenize(text))
 
     def find_tokenizer(self) -> str:
-        """A file of the same tokenizer for the package `tokenizers`; "": this model has none."""
-        if self._name == DEFAULT_MODEL:
-            return str(find_default_model() / "tokenizer.json")
-        self.tokenize("")  # loads it
-        try:
-            from transformers.utils.hub import cached_file
-
-            found = cached_file(self._find_source(), "tokenizer.json", local_files_only=True)
-            path = Path(found) if found else None
-            made = self._tokenizer.backend_tokenizer.to_str()
-            return str(path) if path and _is_same_tokenizer(path.read_text("utf-8"), made) else ""
-        # A tokenizer of another kind, or none on the disk.
-        except (OSError, ValueError, AttributeError):
-            return ""
+        """A file of the same tokenizer for the package `tokenizers`; "": only the built-in model has one."""
+        return str(find_default_model() / "tokenizer.json") if self._name == DEFAULT_MODEL else ""
 
     def _load(self) -> HuggingFaceEmbedding:
         """The model, ready for this thread: the number of OpenMP threads is set for each thread."""
@@ -173,12 +160,6 @@ class HuggingFaceEmbedder:
             f"The embedding model {self._name!r} cannot be loaded ({first[:300]}).",
             hint=f"Check its name and the network, or use the built-in {DEFAULT_MODEL!r}, which needs none.",
         )
-
-
-def _is_same_tokenizer(one: str, other: str) -> bool:
-    """Apart from truncation and padding, which do not matter for counting."""
-    read = [{**json.loads(text), "truncation": None, "padding": None} for text in (one, other)]
-    return read[0] == read[1]
 
 
 @cache

@@ -1,8 +1,7 @@
 """Uploaded files, folders and ZIP archives as single files with safe names, within limits.
 
-Nothing is unpacked to disk, and the bytes of one file are in memory at a time (for an archive inside an archive, those
-of the inner one as well). What must not go in is refused by its name and stops no other; junk of systems ("Thumbs.db")
-is left out.
+Nothing is unpacked to disk, and the bytes of one file are in memory at a time. What must not go in is refused by its
+name and stops no other; junk of systems ("Thumbs.db") is left out.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import stat
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
@@ -26,7 +24,6 @@ from crag_core.retrieval.readers.page import (
     MAX_BYTES,
     MAX_FILES,
     MAX_FOLDER,
-    MAX_MEMBERS,
     MAX_RATIO,
     MEGABYTE,
     format_size,
@@ -55,7 +52,7 @@ def each_file(documents: Iterable[Given]) -> Iterator[Given]:
         try:
             if isinstance(given, Path) and given.is_dir():
                 yield from read_folder(given)
-            elif PurePosixPath(name).suffix.lower() == ARCHIVE and not isinstance(given, DocumentRefused):
+            elif _is_archive(name) and not isinstance(given, DocumentRefused):
                 yield from _unpack_below(PurePosixPath(name).stem, unpack(name, load_content(given, name, MAX_ARCHIVE)))
             else:
                 yield name, given
@@ -82,22 +79,20 @@ def read_folder(path: Path | str) -> Iterator[Given]:
 
 
 def _walk_folder(root: Path) -> Iterator[Given]:
-    allowance = Allowance(most_size=MAX_FOLDER)
     unreadable: list[OSError] = []
-    for looked_at, path in enumerate(_list_files(root, unreadable)):
+    size = 0
+    for count, path in enumerate(_list_files(root, unreadable), 1):
         name = path.relative_to(root).as_posix()
         try:
-            if looked_at >= MAX_MEMBERS:
-                raise refuse(root.name, f"more than {MAX_MEMBERS:,} files, which is the limit", "Add a smaller folder.")
-            if is_wanted(name):
-                allowance.spend(root.name, 1, path.lstat().st_size)
-        except DocumentRefused as refusal:
-            yield root.name, refusal
-            return
+            status = path.lstat()
+            size += status.st_size
+            if size > MAX_FOLDER or count > MAX_FILES:
+                why = f"more than {MAX_FILES:,} files or {format_size(MAX_FOLDER)}, which is the limit"
+                yield root.name, refuse(root.name, why, "Add a smaller folder.")
+                return
+            yield from _take(path, name, root, status)
         except OSError as error:
             yield _unreadable(name, error)
-            continue
-        yield from _take(path, name, root, allowance)
     yield from (_unreadable(os.path.relpath(str(error.filename), root), error) for error in unreadable)
 
 
@@ -110,26 +105,24 @@ def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
         yield from (here / one for one in sorted([*files, *links]) if not is_junk(one))
 
 
-def _take(path: Path, name: str, root: Path, allowance: Allowance) -> Iterator[Given]:
+def _take(path: Path, written: str, root: Path, status: os.stat_result) -> Iterator[Given]:
+    name = show_name(written)
     try:
-        name, written = show_name(name), name
         name = tidy_name(written)
-        status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
             if not path.resolve().is_relative_to(root.resolve()):
                 raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
             return
         if not stat.S_ISREG(status.st_mode):
             raise refuse(name, "is no file but a device or a connection", "Add files only.")
-        allowance.check(name, status.st_size)
-        if PurePosixPath(name).suffix.lower() == ARCHIVE:
-            yield from unpack_inner(name, path.read_bytes(), allowance)
+        if _is_archive(name):
+            for inner, given in unpack(name, load_content(path, name, MAX_ARCHIVE)):
+                yield f"{name}/{inner}", given
         else:
+            _check(name, status.st_size)
             yield name, path
     except DocumentRefused as refusal:
         yield name, refusal
-    except (OSError, RuntimeError) as error:
-        yield _unreadable(name, error)
 
 
 def _unreadable(name: str, error: Exception) -> Given:
@@ -138,97 +131,62 @@ def _unreadable(name: str, error: Exception) -> Given:
     return name, refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read.")
 
 
-@dataclass
-class Allowance:
-    """Limits for one archive or folder with the archives in it; counts files and bytes, and remembers names."""
-
-    most_files: int = MAX_FILES
-    most_size: int = MAX_BUNDLE
-    files: int = 0
-    size: int = 0
-    names: set[str] = field(default_factory=set)
-
-    def spend(self, name: str, files: int, size: int) -> None:
-        if self.files + files > self.most_files:
-            why = f"more than {self.most_files:,} files would be added at once"
-            raise refuse(name, why, "Add them in smaller portions.")
-        if self.size + size > self.most_size:
-            why = f"more than the limit of {format_size(self.most_size)} would be unpacked and read"
-            raise refuse(name, why, "Add the files in smaller portions.")
-        self.files, self.size = self.files + files, self.size + size
-
-    def check(self, name: str, size: int) -> None:
-        if name in self.names:
-            raise refuse(name, "occurs twice", "Give one of the two files another name.")
-        self.names.add(name)
-        extension = PurePosixPath(name).suffix.lower()
-        if not is_wanted(name):
-            raise refuse_extension(name, extension, (*READERS, ARCHIVE))
-        limit = MAX_ARCHIVE if extension == ARCHIVE else MAX_BYTES
-        if size > limit:
-            raise refuse(
-                name, f"{format_size(size)} is over the limit of {format_size(limit)}", "Split it and add the parts."
-            )
+def _check(name: str, size: int) -> None:
+    extension = PurePosixPath(name).suffix.lower()
+    if extension not in READERS:
+        raise refuse_extension(name, extension, (*READERS, ARCHIVE))
+    if size > MAX_BYTES:
+        why = f"{format_size(size)} is over the limit of {format_size(MAX_BYTES)}"
+        raise refuse(name, why, "Split it and add the parts.")
 
 
 def unpack(name: str, content: bytes) -> Iterator[Given]:
-    """The files of a ZIP archive; an archive in it is opened too, one in that is refused.
+    """The files of a ZIP archive; an archive in it is refused.
 
     Raises `DocumentRefused` at once when `content` is no archive, or exceeds 20,000 files or 1 GB.
     """
-    allowance = Allowance()
-    return _walk_archive(_open(name, content, allowance), "", allowance, may_nest=True)
-
-
-def unpack_inner(name: str, content: bytes, allowance: Allowance) -> Iterator[Given]:
-    try:
-        archive = _open(name, content, allowance)
-    except DocumentRefused as refusal:
-        yield name, refusal
-    else:
-        yield from _walk_archive(archive, f"{name}/", allowance, may_nest=False)
-
-
-def is_wanted(name: str) -> bool:
-    extension = PurePosixPath(name).suffix.lower()
-    return extension == ARCHIVE or extension in READERS
-
-
-def refuse(name: str, why: str, hint: str) -> DocumentRefused:
-    return DocumentRefused(f"{name}: {why}.", hint=hint)
-
-
-def _open(name: str, content: bytes, allowance: Allowance) -> zipfile.ZipFile:
     try:
         archive = open_archive(content, name)
     except BROKEN_ZIP as error:
         why = f"expected a ZIP archive, found a damaged one or none ({str(error).rstrip('.')})"
         raise refuse(name, why, "Make the archive again, or add the files themselves.") from error
-    wanted = [entry for entry in archive.infolist() if is_wanted(entry.filename) and not is_junk(entry.filename)]
-    allowance.spend(name, len(wanted), sum(entry.file_size for entry in wanted))
-    return archive
+    sizes = [entry.file_size for entry in archive.infolist() if is_wanted(entry.filename)]
+    if len(sizes) > MAX_FILES:
+        raise refuse(name, f"more than {MAX_FILES:,} files would be added at once", "Add them in smaller portions.")
+    if sum(sizes) > MAX_BUNDLE:
+        why = f"more than the limit of {format_size(MAX_BUNDLE)} would be unpacked and read"
+        raise refuse(name, why, "Add the files in smaller portions.")
+    return _walk_archive(archive)
 
 
-def _walk_archive(archive: zipfile.ZipFile, folder: str, allowance: Allowance, may_nest: bool) -> Iterator[Given]:
+def _walk_archive(archive: zipfile.ZipFile) -> Iterator[Given]:
+    seen: set[str] = set()
     for entry in archive.infolist():
         written = _decode_name(entry)
         if is_junk(written) or written.endswith(("/", "\\")):
             continue
-        name = folder + show_name(written)
+        name = show_name(written)
         try:
-            name = folder + tidy_name(written)
-            allowance.check(name, entry.file_size)
-            content = _read(archive, entry, name)
+            name = tidy_name(written)
+            if name in seen:
+                raise refuse(name, "occurs twice", "Give one of the two files another name.")
+            seen.add(name)
+            _check(name, entry.file_size)
+            yield name, _read(archive, entry, name)
         except DocumentRefused as refusal:
             yield name, refusal
-            continue
-        if PurePosixPath(name).suffix.lower() != ARCHIVE:
-            yield name, content
-        elif may_nest:
-            yield from unpack_inner(name, content, allowance)
-        else:
-            why = "an archive in an archive in an archive is not opened"
-            yield name, refuse(name, why, "Unpack it and add the files inside.")
+
+
+def _is_archive(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() == ARCHIVE
+
+
+def is_wanted(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in READERS and not is_junk(name)
+
+
+def refuse(name: str, why: str, hint: str) -> DocumentRefused:
+    return DocumentRefused(f"{name}: {why}.", hint=hint)
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:

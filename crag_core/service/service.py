@@ -293,7 +293,6 @@ class Service:
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.take_over(lambda progress: None, job.cancel)
-            self.workbench.store.finish_rebuild(lambda progress: None, job.cancel)
             self.workbench.store.finish_interrupted(lambda progress: None, job.cancel)
         except CragError as error:
             _LOG.warning("What was being indexed is not finished: %s", error)

@@ -144,25 +144,14 @@ def test_two_are_never_built_at_once(filled: PassageStore, tmp_path: Path) -> No
     assert filled.rebuild(OTHER, start_another).documents == 3
 
 
-def test_after_a_kill_only_what_is_missing_is_made(filled: PassageStore) -> None:
+def test_after_a_kill_the_next_start_drops_what_was_built(filled: PassageStore) -> None:
     def die(progress: Progress) -> None:
         if progress.position == 3:
             raise Killed
 
     with pytest.raises(Killed):
         filled.rebuild(SHORT, die)
-    told: list[Progress] = []
-    assert filled.finish_rebuild(told.append) is not None
-    assert {one.total for one in told} == {1}, "two of three were there"
+    assert building(filled) is not None and filled.index_version.embedding == "words-64"
+    filled.take_over()
+    assert building(filled) is None
     check_whole(filled)
-
-
-def test_the_end_of_the_program_leaves_it_to_the_next_start(
-    filled: PassageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cancel = threading.Event()
-    with monkeypatch.context() as ending, pytest.raises(Stopped):
-        ending.setattr("crag_core.retrieval.index.ingest.is_ending", cancel.is_set)
-        filled.rebuild(OTHER, lambda progress: cancel.set(), cancel)
-    assert filled.index_version.embedding == "words-64" and building(filled) is not None
-    assert filled.finish_rebuild() is not None and filled.index_version.embedding == "words-32"

@@ -17,7 +17,7 @@ from crag_core.app.uploads import check_files, read_record
 from crag_core.base.errors import BadRecord
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.run import LONGEST_QUESTION
-from crag_core.retrieval.upload import Allowance, unpack
+from crag_core.retrieval.upload import MAX_BUNDLE, MAX_FILES, unpack
 from tests.fakes import Bench
 from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 
@@ -77,4 +77,4 @@ def test_an_archive_has_limits_of_its_own() -> None:
     found = list(unpack("a.zip", content.getvalue()))
     assert sum(isinstance(given, bytes) for _, given in found) == 5
     assert any("unpacks to more than" in str(given) for _, given in found)
-    assert Allowance().most_files <= 20_000 and Allowance().most_size <= 1024**3
+    assert MAX_FILES <= 20_000 and MAX_BUNDLE <= 1024**3

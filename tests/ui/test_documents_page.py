@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.base.documents import Recipe
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
@@ -330,25 +329,3 @@ def test_all_documents_are_reindexed_with_other_lengths(start: Start, home: Path
 def press(app: AppTest, label: str) -> AppTest:
     next(button for button in app.button if button.label == label).click()
     return app.run()
-
-
-@pytest.mark.parametrize("answer", ["continue", "discard"])
-def test_reindexing_that_a_kill_interrupted_waits_for_an_answer(
-    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch, answer: str
-) -> None:
-    store = Workbench(Config(home=home)).store
-    store.ingest([("long.txt", write_prose("the harbour", 200))])
-    store._writer.begin(Recipe(store.index_version.embedding, 60, 10), "0" * 32)  # whose process is gone
-    app = documents(start, home)
-    app_state.warm_up().wait()
-    app.run()
-    assert app_state.shared_rebuild().job is None and "chunks of at most 60 tokens" in shown(app)
-    app.button(key=f"interrupted_rebuild_{answer}").click().run()
-    if answer == "continue":
-        job = app_state.shared_rebuild().job
-        assert job is not None
-        job.wait()
-        app.run()
-        assert re.search(r"1 document re-indexed as \d+ chunks: up to 60 tokens", shown(app))
-    assert store.index_version.tokens == (60 if answer == "continue" else 220)
-    assert store.interrupted_rebuild() is None and not app.exception

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -69,40 +69,19 @@ def draw_interrupted(store: DocumentStore) -> None:
     more = f" and {len(waiting) - _SHOWN_AT_ONCE} more" if len(waiting) > _SHOWN_AT_ONCE else ""
     verb = "was" if len(waiting) == 1 else "were"
     text = f"{counted(len(waiting), 'file')} {verb} still to be indexed: {names}{more}"
-    _draw_choice(
-        f"The app stopped while indexing: {text}.", "interrupted", app_state.resume_interrupted,
-        app_state.discard_interrupted, "Forget these files. The originals that you added them from stay.",
-    )  # fmt: skip
-
-
-def draw_interrupted_rebuild(store: DocumentStore) -> None:
-    recipe = store.interrupted_rebuild()
-    if recipe is not None:
-        text = f"The app stopped while re-indexing all documents with chunks of at most {recipe.tokens} tokens."
-        _draw_choice(
-            text, "interrupted_rebuild", lambda: app_state.shared_rebuild().resume(store), lambda: _discard(store),
-            "Keep the current chunks.",
-        )  # fmt: skip
-
-
-def _discard(store: DocumentStore) -> None:
-    access.require_administrator()
-    store.discard_rebuild()
-
-
-def _draw_choice(text: str, key: str, resume: Callable[[], None], discard: Callable[[], None], hint: str) -> None:
     with st.container(border=True):
-        st.markdown(f":material/restart_alt: {text}")
+        st.markdown(f":material/restart_alt: The app stopped while indexing: {text}.")
         if not access.is_administrator():
             return
         with st.container(horizontal=True):
             st.button(
-                "Continue", key=f"{key}_continue", type="primary", icon=":material/play_arrow:",
-                on_click=app_state.reporting()(resume),
+                "Continue", key="interrupted_continue", type="primary", icon=":material/play_arrow:",
+                on_click=app_state.reporting()(app_state.resume_interrupted),
             )  # fmt: skip
             st.button(
-                "Discard", key=f"{key}_discard", help=hint, icon=":material/delete:",
-                on_click=app_state.reporting()(discard),
+                "Discard", key="interrupted_discard", icon=":material/delete:",
+                help="Forget these files. The originals that you added them from stay.",
+                on_click=app_state.reporting()(app_state.discard_interrupted),
             )  # fmt: skip
 
 

@@ -24,7 +24,6 @@ from crag_core.base.concurrency.shared import shared
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
 from crag_core.base.errors import BadRecord, CragError
-from crag_core.base.protocols import DocumentStore
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.decision.policy import Doubtful, Policy
@@ -142,16 +141,8 @@ class SharedRebuild:
         access.require_administrator()
         if self.job is None or not self.job.is_running:
             chosen = workbench()
-            self._start(lambda job: chosen.rebuild(recipe, job.tell, job.cancel))
-
-    def resume(self, store: DocumentStore) -> None:
-        """With what a killed process had begun; raises `NotAllowed` to all but administrators."""
-        access.require_administrator()
-        self._start(lambda job: store.finish_rebuild(job.tell, job.cancel))
-
-    def _start(self, work: Callable[[RebuildJob], Rebuilt | None]) -> None:
-        self.job = Job(work, None)
-        self.job.start()
+            self.job = Job(lambda job: chosen.rebuild(recipe, job.tell, job.cancel), None)
+            self.job.start()
 
 
 @shared

@@ -36,7 +36,6 @@ def ingest(options: argparse.Namespace) -> int:
     store = Workbench().store
     try:
         take_over(store)
-        store.finish_rebuild(_print_progress)
         if interrupted := store.finish_interrupted():
             print("Finished what was interrupted before:")
             _print_outcomes(interrupted)

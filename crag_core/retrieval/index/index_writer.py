@@ -239,27 +239,23 @@ class IndexWriter:
     # --- another version of the passages ---
 
     def begin(self, recipe: Recipe, owner: str) -> IndexVersion:
-        """A version to be built by `owner`; one with this recipe that a killed process left is continued.
-
-        Raises `StoreUnavailable` while a living process builds one.
-        """
+        """A version to be built by `owner`. Raises `StoreUnavailable` while a living process builds one."""
         with self.file.writing() as database:
             left = version_at(database, Stage.BUILDING)
             if left is not None and is_alive(self.file.folder, left.owner):
                 raise StoreUnavailable(
                     "Another process is re-indexing the documents.", hint="Wait for it to finish, or stop it there."
                 )
-            if left is not None and left.recipe == recipe:
-                database.execute("UPDATE versions SET owner = ? WHERE id = ?", (owner, left.id))
-                return replace(left, owner=owner)
             if left is not None:
                 _drop_version(database, left.id)
             return _new_version(database, recipe, Stage.BUILDING, owner)
 
-    def lost_version(self) -> IndexVersion | None:
+    def drop_lost_version(self) -> None:
+        """What a killed process had built."""
         with self.file.reading() as database:
-            row = version_at(database, Stage.BUILDING) if database else None
-        return None if row is None or is_alive(self.file.folder, row.owner) else row
+            left = version_at(database, Stage.BUILDING) if database else None
+        if left is not None and not is_alive(self.file.folder, left.owner):
+            self.abandon(left)
 
     def missing_in(self, building: IndexVersion) -> list[Document]:
         with self.file.reading() as database:

@@ -258,9 +258,8 @@ class Rebuilder:
             try:
                 return self._build(building)
             except Exception:  # stopped, or the model or the disk is away
-                if not is_ending():  # then the next start goes on with it
-                    with suppress(StoreUnavailable):  # with the disk away, the next start finds what was begun
-                        self._writer.abandon(building)
+                with suppress(StoreUnavailable):  # with the disk away, the next start drops what was begun
+                    self._writer.abandon(building)
                 raise
 
     def _build(self, building: IndexVersion) -> Rebuilt:

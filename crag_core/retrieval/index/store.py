@@ -155,33 +155,20 @@ class PassageStore:
         """Re-index all documents by another recipe, beside the present passages, which are searched until that is done.
 
         Documents may be added and removed meanwhile. Once `cancel` is set, or after an error, the present ones stay
-        and the new ones are dropped; after a kill `finish_rebuild` continues. Raises `Stopped` and
+        and the new ones are dropped; after a kill the next `take_over` or `rebuild` drops them. Raises `Stopped` and
         `EmbeddingUnavailable` too.
         """
         return self._rebuilder(on_progress, cancel).rebuild(recipe)
 
-    def finish_rebuild(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> Rebuilt | None:
-        """Continue the re-indexing that a killed process had begun; None: there is none."""
-        left = self.interrupted_rebuild()
-        return None if left is None else self.rebuild(left, on_progress, cancel)
-
-    def interrupted_rebuild(self) -> Recipe | None:
-        """What a killed process was re-indexing by; None: there is nothing to continue."""
-        left = self._writer.lost_version()
-        return None if left is None else left.recipe
-
-    def discard_rebuild(self) -> None:
-        if (left := self._writer.lost_version()) is not None:
-            self._writer.abandon(left)
-
     def take_over(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
-        """Read the documents of an index of an earlier release once more, from the files that it kept; nothing to do
-        without one.
+        """Read the documents of an index of an earlier release once more, from the files that it kept, and drop what a
+        killed process was re-indexing; nothing to do without either.
 
         Their files are kept in this index first; what is stopped or killed is continued by the next call. The earlier
         index is deleted afterwards, but for the files of documents that cannot be read any more.
         """
         self._file.upgrade()
+        self._writer.drop_lost_version()
         self._register_earlier()
         if not earlier_index.is_there(self._earlier) and not self._waiting_earlier():
             return ()

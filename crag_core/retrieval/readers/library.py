@@ -106,11 +106,9 @@ def _prepare_page(content: bytes, name: str, declared: str = "") -> tuple[str, b
 
 
 def _prepare_rich(content: bytes) -> bytes:
-    """RTF without what is not read: deleted text, headers, the marks of bold; what stands behind its end leaves.
-
-    Letters become UTF-8 where the library would lose them: of two code units, and without an escape.
-    """
-    if rb"\bin" in content:  # its braces count for nothing
+    """RTF without the marks of bold, and in UTF-8 where the library would lose letters: of two code units, and without
+    an escape."""
+    if rb"\bin" in content:
         return content
     try:
         content.decode()
@@ -118,17 +116,7 @@ def _prepare_rich(content: bytes) -> bytes:
         content = re.sub(rb"[\x80-\xff]", lambda found: b"\\'%02x" % found[0][0], content)
     for written, read in _READ_AS:
         content = written.sub(read, content)
-    pieces, depth, dropped = [], 0, 0
-    for piece in re.split(rb"((?<!\\)[{}])", content):
-        depth += (piece == b"{") - (piece == b"}")
-        if not dropped and _UNREAD.match(piece):
-            dropped = depth
-        if not dropped or depth < dropped:
-            pieces.append(piece)
-            dropped = 0
-        if depth == 0 and piece == b"}":
-            break
-    return b"".join(pieces)
+    return content
 
 
 def _decode_units(found: re.Match[bytes]) -> bytes:
@@ -136,7 +124,6 @@ def _decode_units(found: re.Match[bytes]) -> bytes:
     return units.decode("utf-16-le", "ignore").encode()
 
 
-_UNREAD = re.compile(rb"\s*(?:\\(?!par)[a-z]+-?\d* ?)*?\\(?:deleted|header[lrf]?|footer[lrf]?|shprslt)(?![a-z0-9])")
 _READ_AS: list[tuple[re.Pattern[bytes], Any]] = [
     (re.compile(rb"\\u(-?\d+)\??\\u(-\d+)\??(?<=.)"), _decode_units),
     (re.compile(rb"\\(?:b|i|ul|strike|listtext|pntext)\d?(?![a-z0-9*-])(?: |\r?\n)?"), rb""),

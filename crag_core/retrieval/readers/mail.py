@@ -5,15 +5,14 @@ from __future__ import annotations
 import email
 import email.policy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from email.message import Message
-from itertools import count
 from pathlib import PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.library import html_to_text
-from crag_core.retrieval.readers.page import MAX_ATTACHMENTS, MAX_NESTED_MAILS, Page
+from crag_core.retrieval.readers.page import MAX_ATTACHMENTS, Page
 from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text
 
 ReadAttachment = Callable[[bytes, str], tuple[Page, ...]]
@@ -25,7 +24,12 @@ _LONGEST_HEADER = 5_000
 
 def read_mail(content: bytes, name: str, read_attachment: ReadAttachment) -> tuple[Page, ...]:
     """A page for the mail and one for each attachment that `read_attachment` can read; others are named only."""
-    return tuple(_show(_parse(content), "", read_attachment, count(1)))
+    text, attached = _show(_parse(content))
+    pages = [Page(text)]
+    for part in attached[:MAX_ATTACHMENTS]:
+        file = name_part(part)
+        pages.append(Page(f"## Attachment: {file}\n\n{_read_attached(part, file, read_attachment)}"))
+    return tuple(pages)
 
 
 def _parse(content: bytes) -> Message:
@@ -33,37 +37,25 @@ def _parse(content: bytes) -> Message:
     return email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
 
 
-def _show(
-    message: Message, heading: str, read_attachment: ReadAttachment, attachments: Iterator[int], depth: int = 0
-) -> Iterator[Page]:
-    """A mail and those attached to it; `attachments` counts what is attached to all of them."""
+def _show(message: Message, is_attached: bool = False) -> tuple[str, list[Message]]:
+    """The text of a mail, in which its attachments are named, and these."""
     subject = read_header(message, "Subject")
-    title = f"# {subject}" if subject and not heading else heading
     lines = [f"{header}: {value}" for header in _SHOWN if (value := read_header(message, header))]
-    if heading and subject:
+    title = f"# {subject}" if subject and not is_attached else ""
+    if subject and is_attached:
         lines.append(f"Subject: {subject}")
     body: list[str] = []
     attached: list[Message] = []
     _sort_parts(message, body, attached)
     named = [f"Attachment: {name_part(part)}" for part in attached]
-    yield Page(normalise_text(join_blocks([title, "\n".join(lines), *body, "\n".join(named)])))
-    for part in attached:
-        if next(attachments) > MAX_ATTACHMENTS:
-            return
-        name = name_part(part)
-        heading = f"## Attachment: {name}"
-        is_mail = part.get_content_type() == "message/rfc822" or PurePosixPath(name).suffix.lower() == ".eml"
-        if is_mail and depth >= MAX_NESTED_MAILS:
-            yield Page(f"{heading}\n\nNot read: mails are nested more than {MAX_NESTED_MAILS} deep.")
-        elif is_mail:
-            inner = _first_inner(part)
-            mail = inner if isinstance(inner, Message) else _parse(_read_bytes(part))
-            yield from _show(mail, heading, read_attachment, attachments, depth + 1)
-        else:
-            yield Page(f"{heading}\n\n{_read_attached(part, name, read_attachment)}")
+    return normalise_text(join_blocks([title, "\n".join(lines), *body, "\n".join(named)])), attached
 
 
 def _read_attached(part: Message, name: str, read_attachment: ReadAttachment) -> str:
+    """Of a mail its own text; what is attached to that one is named only."""
+    if part.get_content_type() == "message/rfc822" or PurePosixPath(name).suffix.lower() == ".eml":
+        inner = _first_inner(part)
+        return _show(inner if isinstance(inner, Message) else _parse(_read_bytes(part)), is_attached=True)[0]
     try:
         return "\n\n".join(page.text for page in read_attachment(_read_bytes(part), name))
     except DocumentRefused as refusal:

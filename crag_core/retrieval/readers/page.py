@@ -22,8 +22,6 @@ MAX_CELLS = 1_000_000
 SPANNED = "elements in spanned cells"
 # Attachments of one e-mail that are read; the others are only named.
 MAX_ATTACHMENTS = 50
-# An e-mail attached to an e-mail attached to ...
-MAX_NESTED_MAILS = 5
 # Files in one archive or folder that are added together, and all bytes of an archive unpacked.
 MAX_FILES = 20_000
 MAX_BUNDLE = 1024 * MEGABYTE
