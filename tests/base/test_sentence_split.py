@@ -159,12 +159,3 @@ def test_a_row_of_a_table_is_one_sentence_whatever_its_cells_hold() -> None:
     text = "Fares of 2025\n" + "\n".join(rows) + "\n\nNote: bring a coat; it rains. The end."
     found = [text[start:end] for start, end in split(text)]
     assert found == ["Fares of 2025", *rows, "Note: bring a coat; it rains.", "The end."]
-
-
-def test_a_table_without_outer_bars_is_split_into_its_rows() -> None:
-    text = "Item | Price\n---|---\nApples. Red | 1.99\nBananas | 1.89"
-    assert [text[start:end] for start, end in split(text)] == [
-        "Item | Price\n---|---",
-        "Apples. Red | 1.99",
-        "Bananas | 1.89",
-    ]
