@@ -21,7 +21,7 @@ from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.messages import Limits, check_reply, pack_chunks, unpack_chunks
+from crag_core.retrieval.sandbox.messages import Limits, check_reply, unpack_chunks
 from tests.retrieval.conftest import REPOSITORY
 
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())
@@ -63,16 +63,6 @@ def llama_chunks(text: str, size: Size, tokenize: Callable[[str], Any]) -> list[
 @example("He said “no”. Then J. Bach left at 5. the next day. (So!) 1. One ... two. . . three?")
 def test_sentences_are_those_of_punkt(punkt: Callable[[str], list[str]], text: str) -> None:
     assert [*split_sentences(text)] == punkt(text)
-
-
-@pytest.mark.exhaustive
-def test_sentences_of_every_shared_document_are_those_of_punkt(
-    punkt: Callable[[str], list[str]], shared_documents: Path
-) -> None:
-    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
-        for page in read_document(path):
-            for line in page.text.splitlines(keepends=True):
-                assert [*split_sentences(line)] == punkt(line), path.name
 
 
 @given(texts, st.integers(5, 40), st.integers(0, 2))
@@ -191,12 +181,9 @@ SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
         ({"numbers": []}, b""),
         ({"pages": -1}, b"a\0b"),
         ({"characters": 1001}, b"a\0b"),
-        ({"characters": 0}, b"a\0b"),
         ({"numbers": [0]}, b"a\0b"),
         ({}, b"ab"),
         ({}, b"a\0b\0c"),
-        ({}, b" \0b"),
-        ({}, b"\xff\0b"),
         ({}, b"\0b"),
         ({}, b"a" * 801 + b"\0b"),
         ({}, b"a\0" + b"a" * 201),
@@ -207,12 +194,6 @@ def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None
     assert unpack_chunks(check_reply(sound, 7), b"a\0b", SIZE, LIMITS) == Chunks((Chunk("a", 1, "b"),), 2, 9)
     with pytest.raises(BadFrame):
         unpack_chunks(check_reply({**sound, **reply}, 7), body, SIZE, LIMITS)
-
-
-def test_chunks_come_through_as_they_are() -> None:
-    made = Chunks((Chunk("ä", 3, "Ü › b"), Chunk("東京", None, start=7)), 3, 9)
-    reply, body = pack_chunks(7, made)
-    assert unpack_chunks(reply, body, SIZE, LIMITS) == made
 
 
 @pytest.mark.embedding

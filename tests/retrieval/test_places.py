@@ -120,11 +120,6 @@ def test_a_text_that_reads_a_little_otherwise_is_found_where_it_is_the_same() ->
     assert {box.span for box in picture.boxes} == {0, 1, 2}
 
 
-def test_a_page_without_a_passage_is_only_drawn() -> None:
-    picture = page_picture(print_pages(TEXT), 1, "", [], WIDTH)
-    assert (picture.boxes, picture.found_share) == ((), 1.0)
-
-
 @given(
     st.lists(
         st.tuples(st.text("abcd", min_size=11, max_size=40), st.booleans(), st.text("xyz", max_size=5)), max_size=8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from email.message import EmailMessage
-from pathlib import Path
 
 import pytest
 
@@ -106,12 +105,3 @@ def test_the_text_of_a_mail_in_a_mail(as_file: bool) -> None:
 
 def test_a_text_that_begins_like_a_mail_is_still_a_text() -> None:
     assert read_document(b"Subject: ferries\n\nThey are late.", "a.txt")[0].text == "Subject: ferries\n\nThey are late."
-
-
-def test_shared_mail(shared_documents: Path) -> None:
-    assert read_document(shared_documents / "ok" / "fake-email.eml")[0].text.split("\n") == [
-        *["# Test Email", "", "From: Matthew Robinson <mrobinson@unstructured.io>"],
-        *["To: NotMatthew <NotMatthew@notunstructured.com>", "Date: Fri, 16 Dec 2022 17:04:16 -0500", ""],
-        *["This is a test email to use for unit tests.", "", "Important points:", ""],
-        *["- Roses are red", "- Violets are blue"],
-    ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pptx
 import pytest
 from pptx.chart.data import CategoryChartData
@@ -189,11 +187,3 @@ def test_copy_protection(is_font: bool) -> None:
 def test_a_book_of_which_only_the_title_is_there() -> None:
     with pytest.raises(DocumentRefused, match="no readable text"):
         read(make_book({}, ORDER, item("a", "a.html")), "a.epub")
-
-
-def test_shared_book(shared_documents: Path) -> None:
-    (page,) = read_document(shared_documents / "ok" / "winter-sports.epub")
-    assert "\n# WINTER SPORTS IN SWITZERLAND\n\nBY\nE. F. BENSON\n" in page.text
-    assert "It must get rid of what it knows\nIts bosom does so heave.”" in page.text
-    headings = [line for line in page.text.splitlines() if line.startswith("## CHAPTER")]
-    assert headings[:2] == ["## CHAPTER I THE SUN-SEEKER", "## CHAPTER II RINKS AND SKATERS"] and len(headings) == 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,36 +119,6 @@ def test_formulas_show_their_value_or_else_themselves() -> None:
     assert read(calculated).endswith("Item: Rope; Price: 3\nItem: Total; Price: 3")
 
 
-def test_tables_below_and_beside_each_other() -> None:
-    content = make_workbook(
-        fill(
-            ("Route", "Price", None, "Ship", "Crew"),
-            ("R1", 8.4, None, "Ada", 12),
-            ("R2", 5.1, None, "Berta", 9),
-            (),
-            ("R3", 7),
-            (),
-            ("Harbours",),
-            ("Name", "Depth"),
-            ("Kelderport", 11),
-        )
-    )
-    assert read(content).split("\n\n") == [
-        "# Sheet 1",
-        "Route: R1; Price: 8.4\nRoute: R2; Price: 5.1",
-        "Ship: Ada; Crew: 12\nShip: Berta; Crew: 9",
-        "Route: R3; Price: 7",
-        "Harbours\nName: Kelderport; Depth: 11",
-    ]
-
-
-def test_names_and_values_without_a_header() -> None:
-    assert read(make_workbook(fill(("Guests", 12), ("Crew", 4)))) == "# Sheet 1\n\nGuests: 12\nCrew: 4"
-    assert read(make_workbook(fill(("Route", "Price")))) == "# Sheet 1\n\nRoute | Price"
-    assert read(make_workbook(fill((1, 2, 3), (4, 5, 6)))) == "# Sheet 1\n\n1 | 2 | 3\n4 | 5 | 6"
-    assert read(make_workbook(fill(("Author:", "Ann"), ("State:", "draft")))).endswith("Author: Ann\nState: draft")
-
-
 def test_empty_and_hidden_sheets_are_left_out() -> None:
     def hide(sheet: Any) -> None:
         sheet.append(("secret",))
@@ -206,16 +175,3 @@ def test_open_spreadsheets() -> None:
         *["# Depths", "", "Name: Kelderport; Day: 2021-03-04; Depth: 11.50"],
         "Name: Kelderport; Day: 2021-03-05 09:30; Depth: 12",
     ]
-
-
-def test_shared_workbook(shared_documents: Path) -> None:
-    lines = read_document(shared_documents / "ok" / "vodafone.xlsx")[0].text.split("\n")
-    assert lines[:4] == [
-        *["# Index", "", "Financial performance"],
-        "Topic: Quarterly revenue; Period: Nine quarters to 30 June 2023; Page: 1",
-    ]
-    assert "Topic: Guidance rates; Period: FY 23/24; Page: 14" in lines
-    with pytest.raises(DocumentRefused, match="protected with a password"):
-        read_document(shared_documents / "hostile" / "password_protected.xlsx")
-    with pytest.raises(DocumentRefused, match="no readable text"):
-        read_document(shared_documents / "hostile" / "empty.xlsx")

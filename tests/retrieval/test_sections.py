@@ -23,17 +23,12 @@ def sections_of(text: str, *pieces: str) -> list[str]:
         (["Before.", "Intro.", "Four", "Six.", "At nine."],
          ["", "Guide", "Guide › Fares", "Guide › Fares › Late", "Guide › Times"]),
         (["# Guide\n\nIntro.", "## Fares\n\nFour pounds.\n\n### Late ##\n\nSix."], ["Guide", "Guide › Fares"]),
+        (["# Guide\n\nIntro."], ["Guide"]),
         ([], []),
     ],
 )  # fmt: skip
 def test_a_passage_stands_under_the_headings_before_it(pieces: list[str], sections: list[str]) -> None:
     assert sections_of(GUIDE, *pieces) == sections
-
-
-def test_a_passage_that_begins_with_headings_stands_under_all_of_them() -> None:
-    assert sections_of(GUIDE, "# Guide\n\nIntro.") == ["Guide"]
-    text = "# Guide\n\n## Fares\n\n### Late\n\nSix."
-    assert sections_of(text, text) == ["Guide › Fares › Late"]
 
 
 def test_code_has_no_headings_and_long_ones_are_cut() -> None:

@@ -33,6 +33,11 @@ from crag_core.retrieval.readers.tables import show_markdown_tables, show_rows
          "South pier\nSouth pier; Berth: S1; Length: 9; Price: 25\nAll in euros."),
         ("Fares of the year,,|Route,Price,Note|R1,8.40,x", "Fares of the year\nRoute: R1; Price: 8.40; Note: x"),
         ("a,b|x,y,z", "a: x; b: y; column 3: z"),
+        # Tables beside and below each other: a part without a header continues under the one above.
+        ("Route,Price,,Ship,Crew|R1,8.4,,Ada,12||R3,7||Harbours|Name,Depth|Kelderport,11",
+         "Route: R1; Price: 8.4\n\nShip: Ada; Crew: 12\n\nRoute: R3; Price: 7\n\n"
+         "Harbours\nName: Kelderport; Depth: 11"),
+        ("Author:,Ann|State:,draft", "Author: Ann\nState: draft"),
     ],
 )  # fmt: skip
 def test_rows(rows: str, shown: str) -> None:

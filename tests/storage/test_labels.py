@@ -51,32 +51,20 @@ def test_a_label_of_a_route_tells_which_one_was_wanted(
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("label", "change"),
     [
-        {"mark": Mark.RIGHT},
-        {"target": ""},
-        {"action": Action.CORRECT},
-        {"expected": Action.CORRECT},
+        *((passage_label(whole_run(), "p1"), change) for change in (
+            {"mark": Mark.RIGHT}, {"target": ""}, {"action": Action.CORRECT}, {"expected": Action.CORRECT},
+        )),
+        *((route_label(run(), Mark.WRONG), change) for change in (
+            {"mark": Mark.RELEVANT}, {"target": "p1"}, {"action": None}, {"expected": Action.CORRECT},
+            {"mark": Mark.RIGHT, "expected": Action.INCORRECT},
+        )),
     ],
-)
-def test_a_label_of_a_passage_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
+)  # fmt: skip
+def test_a_label_that_makes_no_sense_is_refused(label: Label, change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        replace(passage_label(whole_run(), "p1"), **change)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"mark": Mark.RELEVANT},
-        {"target": "p1"},
-        {"action": None},
-        {"expected": Action.CORRECT},
-        {"mark": Mark.RIGHT, "expected": Action.INCORRECT},
-    ],
-)
-def test_a_label_of_a_route_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        replace(route_label(run(), Mark.WRONG), **change)
+        replace(label, **change)
 
 
 def test_labels_of_one_thing_share_a_key_and_those_of_others_do_not() -> None:

@@ -38,13 +38,10 @@ def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
     ("setting", "shown"),
     [
         ("on", "'on'"),
-        ("Disk", "'Disk'"),
         ("memcached://user:secret@cache", "a URL that starts with memcached://"),
         ("REDIS://:secret@cache", "a URL that starts with REDIS://"),
         ("postgresql://me:secret@box/crag", "a URL that starts with postgresql://"),
         ("user:secret@cache:6379", "something else"),
-        ("cache:6379", "something else"),
-        ("secret" * 10, "something else"),
     ],
 )
 def test_anything_else_is_refused_with_what_was_expected(setting: str, shown: str, tmp_path: Path) -> None:

