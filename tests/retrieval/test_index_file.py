@@ -105,7 +105,6 @@ except StoreUnavailable as error:
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="skipped: no file modes")
 def test_a_folder_that_cannot_be_written_to_is_searched_and_told(tmp_path: Path) -> None:
     folder = tmp_path / "index"
     store = PassageStore(folder, WordEmbedder())
@@ -137,7 +136,6 @@ def test_a_writer_that_never_ends_is_told_and_hinders_no_reader(tmp_path: Path) 
     assert store.delete_all([store.documents()[0].id])
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="skipped: no file modes")
 def test_nobody_else_can_read_it(tmp_path: Path) -> None:
     store = PassageStore(tmp_path / "index", WordEmbedder())
     store.ingest([GUIDE])

@@ -23,9 +23,7 @@ from typing import NoReturn
 
 STOPPING_S = 5.0  # how long what is under way has to come to its end
 KEEPING_S = 2.0  # and then to keep what there is of it; those that are last have as long for everything
-SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK") if hasattr(signal, name)
-)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 _LOG = logging.getLogger("crag")
 
@@ -208,7 +206,6 @@ def _close() -> None:
 
 def _die(number: int) -> NoReturn:
     """As if nobody had listened, so that a shell and systemd know why; the first process of a container cannot."""
-    if os.name == "posix":
-        with suppress(OSError):
-            os.kill(os.getpid(), number)
+    with suppress(OSError):
+        os.kill(os.getpid(), number)
     os._exit(128 + number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import struct
 import sys
 import traceback
@@ -118,8 +119,7 @@ def _confine(memory: int) -> None:
 
     Call it before a second thread.
     """
-    if hasattr(os, "nice"):
-        os.nice(_NICE)
+    os.nice(_NICE)
     if sys.platform == "linux":
         import ctypes
 
@@ -135,10 +135,6 @@ def _confine(memory: int) -> None:
 
 
 def _limit(name: str, value: int) -> None:
-    if sys.platform == "win32":
-        return
-    import resource
-
     with suppress(AttributeError, OSError, ValueError):
         kind = getattr(resource, name)
         most = resource.getrlimit(kind)[1]

@@ -26,7 +26,7 @@ from crag_core.retrieval.sandbox.messages import Limits, Reply, Request, check_r
 Value = TypeVar("Value")
 
 # No settings and no keys: a parser cannot reveal what it does not have.
-KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+KEPT_VARIABLES = ("PATH", "LANG", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _MOST_STDERR = 2_000  # bytes
@@ -87,8 +87,6 @@ class Process:
                 env={**kept, "OPENBLAS_NUM_THREADS": "1"},
                 # Ctrl-C in the terminal is for the application, which ends this one.
                 start_new_session=True,
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-                | getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except OSError as error:
             raise StartFailed(f"could not be started ({error.strerror})") from error
@@ -127,10 +125,7 @@ class Process:
             self._is_over = True
             # Before it is waited for: afterwards its id may be another process's.
             with suppress(OSError):
-                if hasattr(os, "killpg"):
-                    os.killpg(self.child.pid, signal.SIGKILL)
-                else:
-                    self.child.kill()
+                os.killpg(self.child.pid, signal.SIGKILL)
             with suppress(subprocess.TimeoutExpired):
                 self.child.wait(_END_SECONDS)
         self._drainer.join(1)

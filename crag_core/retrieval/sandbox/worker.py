@@ -39,11 +39,11 @@ def main(arguments: list[str]) -> None:
         READERS.update(import_module(limits.readers).READERS)
 
     def answer_in_time(header: Any, content: bytes) -> tuple[Reply, bytes]:
-        _set_alarm(int(limits.seconds) + _GRACE)
+        signal.alarm(int(limits.seconds) + _GRACE)
         try:
             return answer(from_plain(Request, header), content, limits)
         finally:
-            _set_alarm(0)
+            signal.alarm(0)
 
     serve(answer_in_time, MAX_BYTES, _MOST_REQUEST, limits.memory, limits.idle)
 
@@ -84,8 +84,3 @@ def _peak_memory() -> int:
         return 0
     found = re.search(r"^VmHWM:\s*(\d+) kB", status, re.MULTILINE)
     return 1024 * int(found[1]) if found else 0
-
-
-def _set_alarm(seconds: int) -> None:
-    if hasattr(signal, "alarm"):
-        signal.alarm(seconds)
