@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
-
 import pypdfium2
 from fpdf import FPDF
 
@@ -83,36 +80,16 @@ def assemble(*objects: bytes) -> bytes:
     return body + b"xref\n0 %d\n0000000000 65535 f \n" % size + table + trailer
 
 
-def change(original: bytes, how: Callable[[pypdfium2.PdfPage], object]) -> bytes:
-    """The same file after something was done to its first page."""
-    document = pypdfium2.PdfDocument(original)
-    how(document[0])
-    stream = io.BytesIO()
-    document.save(stream)
-    return stream.getvalue()
-
-
 def find_word(original: bytes, page: int, word: str, width: int) -> list[tuple[float, float, float, float]]:
-    """(left, top, right, bottom) of every letter of the first place of `word`, turned and cropped by hand."""
+    """(left, top, right, bottom) of every letter of the first place of `word`, on an upright page."""
     document = pypdfium2.PdfDocument(original)
-    sheet = document[page - 1]
-    found = sheet.get_textpage().search(word, match_case=True).get_next()
+    words = document[page - 1].get_textpage()
+    found = words.search(word, match_case=True).get_next()
     assert found, f"{word!r} is not on the page"
-    index, count = found
-    turned = sheet.get_rotation()
-    sides = sheet.get_size()
-    across, down = reversed(sides) if turned in (90, 270) else sides
-    left, bottom, right, top = sheet.get_cropbox(fallback_ok=False) or (0, 0, across, down)
-    scale = width / sides[0]
-    corners = {
-        0: lambda x, y: (x - left, top - y),
-        90: lambda x, y: (y - bottom, x - left),
-        180: lambda x, y: (right - x, y - bottom),
-        270: lambda x, y: (top - y, right - x),
-    }[turned]
+    across, down = document[page - 1].get_size()
+    scale = width / across
     boxes = []
-    for at in range(index, index + count):
-        x0, y0, x1, y1 = sheet.get_textpage().get_charbox(at)
-        (a, b), (c, d) = corners(x0, y0), corners(x1, y1)
-        boxes.append((min(a, c) * scale, min(b, d) * scale, max(a, c) * scale, max(b, d) * scale))
+    for at in range(found[0], sum(found)):
+        left, bottom, right, top = words.get_charbox(at)
+        boxes.append((left * scale, (down - top) * scale, right * scale, (down - bottom) * scale))
     return boxes
