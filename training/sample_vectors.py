@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from crag_core.app import config
 from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.sample_vectors import FILE, write_vectors
+from crag_core.retrieval.sample_vectors import DIGEST, FILE, digest_of
 
 
 def sample_texts(home: Path) -> list[str]:
@@ -34,6 +36,12 @@ def sample_texts(home: Path) -> list[str]:
 
 def embed(texts: Sequence[str]) -> dict[str, Sequence[float]]:
     return dict(zip(texts, HuggingFaceEmbedder().embed_texts(texts), strict=True))
+
+
+def write_vectors(vectors: dict[str, Sequence[float]], path: Path = FILE) -> None:
+    """`vectors`: by text; of length 1."""
+    digests = np.frombuffer(b"".join(map(digest_of, vectors)), dtype=np.uint8).reshape(-1, DIGEST)
+    np.savez_compressed(path, digests=digests, vectors=np.array(list(vectors.values()), dtype=np.float32))
 
 
 if __name__ == "__main__":

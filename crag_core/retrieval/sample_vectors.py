@@ -13,23 +13,15 @@ from pathlib import Path
 from crag_core.base.data_files import DATA
 
 FILE = DATA / "sample-vectors.npz"
-_DIGEST = 16
+DIGEST = 16
 
 
 def find_vector(text: str) -> Sequence[float] | None:
-    return _read(FILE).get(_digest(text))
+    return _read(FILE).get(digest_of(text))
 
 
-def write_vectors(vectors: dict[str, Sequence[float]], path: Path = FILE) -> None:
-    """`vectors`: by text; of length 1."""
-    import numpy as np
-
-    digests = np.frombuffer(b"".join(map(_digest, vectors)), dtype=np.uint8).reshape(-1, _DIGEST)
-    np.savez_compressed(path, digests=digests, vectors=np.array(list(vectors.values()), dtype=np.float32))
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).digest()
+def digest_of(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST).digest()
 
 
 @cache

@@ -176,7 +176,7 @@ def _read_url(text: str) -> URL:
     from sqlalchemy.exc import ArgumentError
 
     if not text.startswith("sqlite"):
-        return read_postgres_url(text, "CRAG_HISTORY")[0]
+        return read_postgres_url(text, "CRAG_HISTORY")
     with suppress(ArgumentError, ValueError):
         url = make_url(text)
         is_file = url.database not in (None, "", ":memory:") and not url.query

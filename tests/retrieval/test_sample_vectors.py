@@ -7,8 +7,8 @@ import pytest
 
 from crag_core.retrieval import sample_vectors
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
-from crag_core.retrieval.sample_vectors import find_vector, write_vectors
-from training.sample_vectors import sample_texts
+from crag_core.retrieval.sample_vectors import find_vector
+from training.sample_vectors import sample_texts, write_vectors
 
 QUESTION = "How many days of paid leave do full-time staff receive?"
 

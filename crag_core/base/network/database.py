@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Timer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crag_core.base.errors import BadRecord
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import URL
 
 
-_POSTGRES = ("postgres", "postgresql")
+_PLAIN = re.compile(r"^postgres(?:ql)?://")
 ESCAPE = "Write the signs / # ? @ : % of a password as %2F %23 %3F %40 %3A %25."
 _HOST = re.compile(r"[\w.-]*|[0-9A-Fa-f:.]*(%\w+)?")
 
@@ -28,14 +28,8 @@ def show_place(setting: str) -> str:
     return f"a URL that starts with {scheme[0]}" if scheme else "something else"
 
 
-def with_driver(url: str) -> str:
-    """A PostgreSQL that names no driver gets the one that is installed; SQLAlchemy 2.0 would look for another."""
-    scheme, mark, rest = url.partition("://")
-    return f"postgresql+psycopg{mark}{rest}" if mark and scheme in _POSTGRES else url
-
-
 def driver_options(address: URL, seconds: int) -> dict[str, object]:
-    """For the driver that `with_driver` names: how long it tries to connect, unless the URL says so, and no prepared
+    """For the driver that is installed: how long it tries to connect, unless the URL says so, and no prepared
     statements, which do not survive the usual poolers.
     """
     if address.drivername != "postgresql+psycopg":
@@ -44,17 +38,8 @@ def driver_options(address: URL, seconds: int) -> dict[str, object]:
     return options if "connect_timeout" in address.query else {**options, "connect_timeout": seconds}
 
 
-def check_address(address: URL) -> None:
-    """Raises ValueError for what may be a piece of a password.
-
-    A bare "@" in one, say, makes what follows it a part of the host, which is shown.
-    """
-    if not _HOST.fullmatch(address.host or "") or re.search("[@/]", address.database or ""):
-        raise ValueError("expected a host and the name of a database")
-
-
-def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
-    """A URL and the arguments of the driver. Raises `BadRecord`, in which nothing of the URL is quoted."""
+def read_postgres_url(text: str, setting: str) -> URL:
+    """Raises `BadRecord`, in which nothing of the URL is quoted."""
     import psycopg
     from psycopg.conninfo import make_conninfo
     from sqlalchemy import make_url
@@ -62,8 +47,10 @@ def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
 
     try:
         text.encode("utf-8")
-        url = make_url(with_driver(text))
-        check_address(url)
+        url = make_url(_PLAIN.sub("postgresql+psycopg://", text))  # else SQLAlchemy would look for another driver
+        # A bare "@" in a password, say, makes what follows it a part of the host, which is shown.
+        if not _HOST.fullmatch(url.host or "") or re.search("[@/]", url.database or ""):
+            raise ValueError("expected a host and the name of a database")
         _, options = url.get_dialect()().create_connect_args(url)
         make_conninfo(**options)  # complains of options that it does not know
     except (ArgumentError, ValueError, TypeError, psycopg.Error):
@@ -73,7 +60,7 @@ def read_postgres_url(text: str, setting: str) -> tuple[URL, dict[str, Any]]:
             "not shown because of its password.",
             hint=ESCAPE,
         ) from None
-    return url, dict(options)
+    return url
 
 
 def name_of(address: URL) -> str:
@@ -98,9 +85,11 @@ def limited(fileno: int, seconds: float, faults: type[Exception]) -> Iterator[No
 
     def cut() -> None:
         is_late.set()
-        line.cut()
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
 
-    line = Line(fileno)
+    # A name of its own for the line: the number of the driver's may be another's by then.
+    line = socket.fromfd(fileno, socket.AF_INET, socket.SOCK_STREAM)
     timer = Timer(seconds, cut)
     timer.daemon = True
     timer.start()
@@ -113,17 +102,3 @@ def limited(fileno: int, seconds: float, faults: type[Exception]) -> Iterator[No
     finally:
         timer.cancel()
         line.close()
-
-
-class Line:
-    """A name of its own for the line of a connection: the number of the driver's may be another's by then."""
-
-    def __init__(self, fileno: int) -> None:
-        self._socket = socket.fromfd(fileno, socket.AF_INET, socket.SOCK_STREAM)
-
-    def cut(self) -> None:
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._socket.close()
