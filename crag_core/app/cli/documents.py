@@ -63,9 +63,7 @@ def reindex(options: argparse.Namespace) -> int:
         with as_typed():
             done = workbench.rebuild(recipe, _print_progress, Event())
     except KeyboardInterrupt:
-        print(
-            "\nstopped; the present index stays in use, and the next start continues with the new one", file=sys.stderr
-        )
+        print("\nstopped; the present index stays in use", file=sys.stderr)
         return 130
     print(
         f"{done.passages} chunks of {done.documents} documents indexed again: at most {recipe.tokens} tokens, ", end=""
