@@ -29,7 +29,6 @@ SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
 _FORMS = {
     "CRAG_SERVICE_HOSTS": (re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]"), "names of hosts, without port or scheme"),
-    "CRAG_SERVICE_ORIGINS": (re.compile(r"https?://[^/\s?#@]+"), "origins such as https://app.example.org"),
 }
 """What each entry of a list looks like."""
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -87,7 +86,6 @@ class Config:
     administrators: str = _setting("CRAG_ADMINISTRATORS", "*")
     service_token: str = _setting("CRAG_SERVICE_TOKEN", "")
     service_hosts: str = _setting("CRAG_SERVICE_HOSTS", "")
-    service_origins: str = _setting("CRAG_SERVICE_ORIGINS", "")
     metrics_port: int = _setting("CRAG_METRICS_PORT", 0, limits=(0, 65535))
     metrics_address: str = _setting("CRAG_METRICS_ADDRESS", "127.0.0.1")
     otel_endpoint: str = _setting("OTEL_EXPORTER_OTLP_ENDPOINT", "")

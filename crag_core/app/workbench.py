@@ -185,7 +185,7 @@ class Workbench:
         settings = now.by_variable()
         made_of = (now.web_timeout, *((name, settings.get(PROVIDERS[name].needs)) for name in now.providers))
         if made_of not in self._searchers:
-            asked = [PROVIDERS[name].build(settings, is_last=name == now.providers[-1]) for name in now.providers]
+            asked = [PROVIDERS[name].build(settings) for name in now.providers]
             identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
             self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
         return self._searchers[made_of]

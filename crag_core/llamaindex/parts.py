@@ -109,7 +109,7 @@ def searcher_of(given: str | WebSearcher) -> WebSearcher | None:
     needs = PROVIDERS[given].needs
     if needs and not os.environ.get(needs):
         raise WrongUse(f"The web provider {given!r} cannot do without {needs}, which is not set.", hint=f"Set {needs}.")
-    return PROVIDERS[given].build({**os.environ, "CRAG_WEB_TIMEOUT": WEB_TIMEOUT}, is_last=True)
+    return PROVIDERS[given].build({**os.environ, "CRAG_WEB_TIMEOUT": WEB_TIMEOUT})
 
 
 @cache

@@ -55,35 +55,23 @@ KNOWN: dict[str, tuple[str, str]] = {
 
 
 class Gauges(Collector):
-    """Those of `KNOWN` that have a source. A source that raises is left out of that scrape, and logged once."""
+    """Those of `KNOWN` that have a source; one that raises is left out of that scrape, and logged."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self) -> None:
         self.sources: dict[str, Read] = {}
-        self._failed: set[str] = set()
-        registry.register(self)
-
-    def describe(self) -> Iterator[GaugeMetricFamily]:
-        """So that registering reads nothing."""
-        yield from map(_family, KNOWN)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         for name, read in tuple(self.sources.items()):
-            family = _family(name)
+            meaning, label = KNOWN[name]
+            family = GaugeMetricFamily(name, meaning, labels=[label] if label else [])
             try:
                 found = read()
             except Exception as error:  # whatever a source meets must not cost the other figures
-                if name not in self._failed:
-                    self._failed.add(name)
-                    _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
+                _LOG.warning("%s cannot be read: %s", name, type(error).__name__)
                 continue
             for value, number in (found if isinstance(found, Mapping) else {"": found}).items():
-                family.add_metric([value] if KNOWN[name][1] else [], float(number))
+                family.add_metric([value] if label else [], float(number))
             yield family
-
-
-def _family(name: str) -> GaugeMetricFamily:
-    meaning, label = KNOWN[name]
-    return GaugeMetricFamily(name, meaning, labels=[label] if label else [])
 
 
 # --- metrics of runs --------------------------------------------------------------------------------------------------
@@ -91,15 +79,13 @@ def _family(name: str) -> GaugeMetricFamily:
 
 BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
 """Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path."""
-_CATEGORIES = 50
-"""A policy names its actions itself; names beyond so many are counted as "other"."""
 _ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 
 
 class Metrics(Listener):
     """Counts runs in a registry of its own; safe to share between sessions.
 
-    But for the category of a decision, the values of every label come from our own code.
+    The values of every label come from our own code, the category of a decision from the operator's policies.
     """
 
     def __init__(self, version: str = "") -> None:
@@ -110,8 +96,8 @@ class Metrics(Listener):
         Info("crag_build", "This version", registry=self.registry).info({"version": version})
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        self._gauges = Gauges(self.registry)
-        self._categories: set[str] = set()
+        self._gauges = Gauges()
+        self.registry.register(self._gauges)
         counter, seconds = self._counter, self._seconds
         self._decisions = counter("decisions", "Decisions by category", "category")
         self._actions = counter("actions", "Decisions by action", "action")
@@ -174,11 +160,10 @@ class Metrics(Listener):
             self._answers.labels(_answer_label(answer_kind(attempt.trace))).inc()
 
     def _observe(self, summary: Summary, run: str) -> None:
-        decision = self._bounded(summary.decision)
-        self._decisions.labels(decision).inc()
+        self._decisions.labels(summary.decision).inc()
         for strategy in summary.strategy.split("+") if summary.correction_applied else ():
             self._corrections.labels(strategy).inc()
-        self._latency.labels(decision, summary.strategy).observe(summary.retrieval_ms / 1000)
+        self._latency.labels(summary.decision, summary.strategy).observe(summary.retrieval_ms / 1000)
         if summary.score is not None:
             self._score.set(summary.score)
         score = "none" if summary.score is None else f"{summary.score:.2f}"
@@ -203,12 +188,6 @@ class Metrics(Listener):
         milliseconds = run.decided_ms if is_fast else own_retrieval_ms(run)
         if milliseconds is not None:
             self._path.labels("fast" if is_fast else "corrected").observe(max(milliseconds, 0.0) / 1000)
-
-    def _bounded(self, category: str) -> str:
-        if category not in self._categories and len(self._categories) >= _CATEGORIES:
-            return "other"
-        self._categories.add(category)
-        return category
 
     def _count_steps(self, attempt: Attempt) -> None:
         made = Count(attempt.trace.steps) - Count(attempt.since.steps)

@@ -13,7 +13,6 @@ from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
-from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
@@ -51,7 +50,6 @@ def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryRes
         answer=view.cited(answer.text) if answer and answer.shown == answer.text else "",
         state=answer.state if answer else None,
         message=(answer.message if answer else "") or caution(trace, view.routed)[1],
-        consolidation=_consolidation(view),
         metadata=schemas.Metadata(
             crag_decision=made.decision,
             crag_score=made.score,
@@ -64,7 +62,6 @@ def answered(trace: Trace, *, kept: bool, with_record: bool) -> schemas.QueryRes
             cache_hit=made.cache_hit,
             model_calls=made.model_calls,
         ),
-        steps=list(map(schemas.Step.model_validate, trace.steps)),
         kept=kept,
         record=record_of(trace) if with_record else None,
     )
@@ -149,21 +146,3 @@ def _chunk(
 
 def _place(passage: Passage) -> Fields:
     return {"source": passage.source, "origin": passage.origin, "url": passage.url, "page": passage.page}
-
-
-def _consolidation(view: RunView) -> schemas.Consolidation | None:
-    found = view.routed.knowledge.consolidation
-    if found is None:
-        return None
-    return schemas.Consolidation(
-        own_knowledge=list(found.own),
-        passages=[
-            schemas.ConsolidatedPassage(
-                text=one.text,
-                sources=[view.excerpt_numbers[place - 1] for place in one.excerpts],
-                from_memory=bool(one.memory),
-            )
-            for one in found.pieces
-        ],
-        conflicts=list(conflict_lines(found, view.excerpt_numbers)),
-    )

@@ -15,9 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
-from starlette.types import ASGIApp
 
 from crag_core.app.background_jobs import Job
 from crag_core.app.uploads import whole
@@ -25,7 +23,7 @@ from crag_core.base import errors
 from crag_core.base.errors import CragError
 from crag_core.pipeline.run import VERSION
 from crag_core.service import schemas
-from crag_core.service.guards import Guard, Refused, Rules, error_body, extra_headers
+from crag_core.service.guards import Refused, Rules, error_body, extra_headers
 from crag_core.service.service import RunBroke, Service, UnderWay, UnknownRun
 from crag_core.trace.summary import ending_of
 
@@ -121,17 +119,6 @@ async def health(request: Request, response: Response, service: Served) -> schem
         found = found.model_copy(update={"parts": parts})
     response.status_code = 200 if found.status in ("ok", "degraded") else 503
     return found
-
-
-def guarded(service: Service, rules: Rules) -> ASGIApp:
-    """The application behind its guard; browsers are answered what other pages may do before a token is asked for."""
-    inside = Guard(make_application(service, rules), rules)
-    if not rules.origins:
-        return inside
-    allowed = ["authorization", "content-type"]
-    return CORSMiddleware(
-        inside, allow_origins=sorted(rules.origins), allow_methods=["GET", "POST"], allow_headers=allowed
-    )
 
 
 def make_application(service: Service, rules: Rules) -> FastAPI:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from crag_core.app.choice import Request, choose
 from crag_core.app.cli.options import add_choice, check_collection
-from crag_core.app.config import Config, check_tokens, listed
+from crag_core.app.config import Config, listed
 from crag_core.app.workbench import Workbench
-from crag_core.base.errors import CragError, WrongUse, as_typed
+from crag_core.base.errors import CragError, WrongUse
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve as serve_metrics
 from crag_core.pipeline.run import WebMode
@@ -25,7 +24,6 @@ def add_commands(commands: Any) -> None:
     command = commands.add_parser("serve", help="answer programs over HTTP: decisions and answers")
     command.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="default: 127.0.0.1, this machine only")
     command.add_argument("--port", type=int, default=PORT, metavar="N", help=f"default: {PORT}")
-    command.add_argument("--token-file", type=Path, metavar="FILE", help="one token a line; beside CRAG_SERVICE_TOKEN")
     add_choice(command)
     command.add_argument(
         "--web", choices=_MODES, help="web search, where the policy wants one; default: off unless CRAG_WEB=auto"
@@ -43,7 +41,7 @@ def serve(options: argparse.Namespace) -> int:
         raise WrongUse(f"Expected a port of 1 to 65535, found {options.port}.")
     workbench = Workbench()
     settings = workbench.config
-    tokens = (*settings.service_tokens, *read_tokens(options.token_file))
+    tokens = settings.service_tokens
     web = WebMode(options.web or (WebMode.AUTO if settings.web == WebMode.AUTO else WebMode.OFF))
     choice = choose(workbench, replace(Request.of(options), web=web))
     check_collection(options.collection, workbench)
@@ -51,7 +49,7 @@ def serve(options: argparse.Namespace) -> int:
         workbench.searcher  # noqa: B018  a bad address is refused here, not at the first search
     show_logs(settings.log)
     hosts = frozenset(name.lower() for name in listed(settings.service_hosts))
-    rules = Rules(tokens, hosts or (None if tokens else LOCAL_NAMES), frozenset(listed(settings.service_origins)))
+    rules = Rules(tokens, hosts or (None if tokens else LOCAL_NAMES))
     listener = listen(options.host, options.port, only_here=not tokens)
     service = Service(workbench, choice)
     serving = Serving(service, rules, listener)
@@ -72,17 +70,3 @@ def _told(options: argparse.Namespace, settings: Config, workbench: Workbench, *
         except CragError as error:  # no reason not to answer
             lines.append(f"note: {error}")
     return "\n".join(lines)
-
-
-def read_tokens(path: Path | None) -> tuple[str, ...]:
-    if path is None:
-        return ()
-    try:
-        tokens = tuple(filter(None, map(str.strip, path.read_text("utf-8").splitlines())))
-    except (OSError, UnicodeError) as error:
-        raise WrongUse(f"The tokens in {path} cannot be read: {getattr(error, 'strerror', '') or error}.") from error
-    with as_typed():
-        check_tokens(str(path), tokens)
-    if not tokens:
-        raise WrongUse(f"Expected a token in {path}, found none.", hint="Make one with: openssl rand -hex 24")
-    return tokens

@@ -49,13 +49,10 @@ class Refused(HTTPException):
 
 @dataclass(frozen=True)
 class Rules:
-    """No `tokens`: everybody is let in. `hosts` None: whatever name it is called by. `origins` are pages that may call
-    it from a browser.
-    """
+    """No `tokens`: everybody is let in. `hosts` None: whatever name it is called by."""
 
     tokens: tuple[str, ...] = field(default=(), repr=False)
     hosts: frozenset[str] | None = LOCAL_NAMES
-    origins: frozenset[str] = frozenset()
 
     def lets_in(self, authorization: str) -> bool:
         """In a time that tells nothing of the tokens."""
@@ -116,8 +113,8 @@ class Guard:
         length = headers.get("content-length", "0")
         if rules.hosts is not None and re.sub(r":\d+$", "", host).lower() not in rules.hosts:
             return 400, "Expected a name that this service is called by, found another Host.", "Set CRAG_SERVICE_HOSTS."
-        if origin is not None and origin not in {*rules.origins, f"http://{host}", f"https://{host}"}:
-            return 403, "A page of another site may not call this service.", "Name it in CRAG_SERVICE_ORIGINS."
+        if origin is not None and origin not in (f"http://{host}", f"https://{host}"):
+            return 403, "A page of another site may not call this service.", "Ask it from the server of that site."
         if scope["path"] not in OPEN and not rules.lets_in(headers.get("authorization", "")):
             return 401, "Expected a token, found none that is known.", "Send Authorization: Bearer TOKEN."
         if "content-length" in headers and "transfer-encoding" in headers:

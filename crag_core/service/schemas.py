@@ -11,7 +11,6 @@ from crag_core.app.uploads import whole
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.passages import Origin
-from crag_core.base.types.steps import StepState
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.summary import Ending
 
@@ -26,7 +25,6 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=_LONGEST_NAME)]
 Question = Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION, pattern=r"\S")]
 RunId = Annotated[str, Field(min_length=1, max_length=200, description="The id of a run that is kept in the history.")]
-
 
 Text = Annotated[str, BeforeValidator(lambda value: whole(value) if isinstance(value, str) else value)]
 """Of documents, models and servers, which may hold anything."""
@@ -267,13 +265,6 @@ class Excerpt(ResponseBody):
     page: int | None
 
 
-class Step(ResponseBody):
-    name: Text
-    state: StepState
-    seconds: float
-    summary: Text
-
-
 class Metadata(BaseModel):
     """The run in short, in the words of the published description of this endpoint."""
 
@@ -291,22 +282,6 @@ class Metadata(BaseModel):
     retrieval_time_ms: float
     cache_hit: bool
     model_calls: int
-
-
-class ConsolidatedPassage(ResponseBody):
-    text: Text
-    sources: list[int]
-    """The numbers of its excerpts; empty: only the model's own knowledge says so."""
-    from_memory: bool
-    """Whether the model's own knowledge says so too."""
-
-
-class Consolidation(ResponseBody):
-    own_knowledge: list[Text]
-    """What the language model wrote from memory. It is no evidence, and no chunk or excerpt."""
-    passages: list[ConsolidatedPassage]
-    """What that and the excerpts say together; the answer is written from these."""
-    conflicts: list[Text]
 
 
 class Evidenced(Decided):
@@ -330,10 +305,7 @@ class QueryResponse(Evidenced):
     state: AnswerState | None
     message: Text
     """Why there is no answer, or no whole one: of one that is "cut", where; `resume` asks for the rest."""
-    consolidation: Consolidation | None
-    """Null where the policy sets nothing beside the model's own knowledge, or that could not be done."""
     metadata: Metadata
-    steps: list[Step]
     kept: bool
     """Whether the run is in the history, under `id`."""
     record: dict[str, Any] | None = None

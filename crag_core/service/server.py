@@ -13,8 +13,8 @@ import uvicorn
 
 from crag_core.base.concurrency.shutdown import at_end, is_ending
 from crag_core.base.errors import PortUnavailable, WrongUse
-from crag_core.service.application import guarded
-from crag_core.service.guards import Rules
+from crag_core.service.application import make_application
+from crag_core.service.guards import Guard, Rules
 from crag_core.service.service import Service
 
 _LAST_WORDS_S = 2
@@ -27,7 +27,7 @@ class Serving:
 
     def __init__(self, service: Service, rules: Rules, listener: socket.socket) -> None:
         config = uvicorn.Config(
-            guarded(service, rules),
+            Guard(make_application(service, rules), rules),
             lifespan="off",
             log_config=None,
             access_log=False,

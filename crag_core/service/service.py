@@ -7,15 +7,12 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
 from threading import Event, Lock
-from typing import Any
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.choice import Choice, Request, choose, with_thresholds
-from crag_core.app.own_engine import in_thread
 from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
@@ -38,8 +35,6 @@ ASKED_BY = "service"
 """Who asked, in the history."""
 HEALTH_S = 5.0
 """Health is looked at so often at most, however many ask."""
-PART_S = 2.5
-"""How long it waits for all parts together."""
 _MOST_ASKERS = 10_000
 
 
@@ -69,10 +64,8 @@ class Service:
         """Of each client: who asks, waits for no other's search."""
         self._live: set[str] = set()
         self._lock = Lock()
-        nothing = schemas.HealthResponse(status="starting", version=VERSION, parts={}, runs_under_way=0, runs_waiting=0)
-        self._health = (-math.inf, nothing)
-        self._asked: dict[str, Future[Any]] = {}
-        """What each part was last asked, which may not be answered yet."""
+        self._parts: dict[str, schemas.Part] = {}
+        self._looked_at = -math.inf
         self._looking = Lock()
         self._loaded = Event()
         self.warming: Job[None, None] = Job(self._warm_up, None)
@@ -178,44 +171,41 @@ class Service:
     def health(self) -> schemas.HealthResponse:
         """As it was some seconds ago, at most `HEALTH_S`."""
         with self._looking:
-            if time.monotonic() - self._health[0] > HEALTH_S:
-                self._health = (time.monotonic(), self._look())
-        queue = self.workbench.run_queue
-        return self._health[1].model_copy(update={"runs_under_way": queue.active, "runs_waiting": queue.waiting})
-
-    def _look(self) -> schemas.HealthResponse:
-        """Ask all parts at the same time; those that have not answered within `PART_S` are said not to."""
-        parts = {name: _part(problem) for name, problem in self.workbench.problems_of_parts().items()}
-        is_loaded = self._loaded.is_set()
-        works: dict[str, Callable[[], object]] = {"index": self._try_index, "evaluator": self._try_evaluator}
-        if is_loaded:
-            works["embedding model"] = self._load_embedder
-        if self.choice.model != EXTRACTIVE:
-            works["language model"] = self._try_model
-        for name, work in works.items():
-            if name not in self._asked or self._asked[name].done():  # else it still hangs
-                self._asked[name] = in_thread(work)
-        until = time.monotonic() + PART_S
-        parts |= {name: _tried(self._asked[name], until) for name in works}
-        if is_loaded and parts["index"].works and self._asked["index"].result() == 0:
-            # An index that holds nothing asks no model; where only /route is used, none is installed.
-            parts["embedding model"] = parts["embedding model"].model_copy(update={"needed": False})
-        if "language model" in parts and not known_card(self.choice.evaluator).calls_model:
-            parts["language model"] = parts["language model"].model_copy(update={"needed": False})
-        broken = [part for part in parts.values() if not part.works]
+            if time.monotonic() - self._looked_at > HEALTH_S:
+                self._parts, self._looked_at = self._look(), time.monotonic()
+        broken = [part for part in self._parts.values() if not part.works]
         status: schemas.Status = "degraded" if broken else "ok"
-        if not is_loaded:
+        if not self._loaded.is_set():
             status = "starting"
         elif any(part.needed for part in broken):
             status = "failing"
-        return schemas.HealthResponse(status=status, version=VERSION, parts=parts, runs_under_way=0, runs_waiting=0)
+        queue = self.workbench.run_queue
+        return schemas.HealthResponse(
+            status=status, version=VERSION, parts=self._parts, runs_under_way=queue.active, runs_waiting=queue.waiting
+        )
 
-    def _try_index(self) -> int:
-        """How many documents it holds."""
+    def _look(self) -> dict[str, schemas.Part]:
+        """Each part by its last use, or asked now: each has time-outs of its own."""
+        parts = {
+            name: schemas.Part(works=not problem, needed=False, problem=problem)
+            for name, problem in self.workbench.problems_of_parts().items()
+        }
+        if not self._loaded.is_set():  # who asks for a model waits until it is loaded
+            return parts
+        parts |= {"index": _tried(self._try_index), "evaluator": _tried(self._try_evaluator)}
+        # An index that holds nothing asks no model; where only /route is used, none is installed.
+        is_empty = parts["index"].works and not self.workbench.store.documents()
+        parts["embedding model"] = _tried(self._load_embedder, needed=not is_empty)
+        if self.choice.model != EXTRACTIVE:
+            needed = known_card(self.choice.evaluator).calls_model
+            parts["language model"] = _tried(self._try_model, needed=needed)
+        return parts
+
+    def _try_index(self) -> None:
         for engine in (self.workbench.own_engine, self.workbench.vector_store):
             if engine is not None:
                 engine.check()
-        return len(self.workbench.store.documents())
+        self.workbench.store.documents()
 
     def _try_model(self) -> None:
         choice, models = self.choice.model, self.workbench.servers.look()
@@ -286,10 +276,10 @@ class Service:
         try:
             import_llama_index()
             for load in (self._try_evaluator, self._load_embedder):
-                _tried(in_thread(load), math.inf)  # the health tells
+                _tried(load)  # the health tells
         finally:
             self._loaded.set()
-            self._health = (-math.inf, self._health[1])
+            self._looked_at = -math.inf
         job.can_be_left = False
         try:  # nobody is there to be asked whether to go on
             self.workbench.store.take_over(lambda progress: None, job.cancel)
@@ -341,21 +331,16 @@ def _check_preset(name: str | None) -> None:
         raise UnknownName(f"Unknown preset {name[:80]!r}.", hint="Expected the name of a preset that is kept here.")
 
 
-def _part(problem: str, *, needed: bool = False) -> schemas.Part:
-    return schemas.Part(works=not problem, needed=needed, problem=problem)
-
-
-def _tried(asked: Future[Any], until: float) -> schemas.Part:
+def _tried(look: Callable[[], object], *, needed: bool = True) -> schemas.Part:
     """A part that answers need, but where its packages were left out on purpose."""
+    problem = ""
     try:
-        asked.result(None if until == math.inf else max(until - time.monotonic(), 0.0))
+        look()
     except CragError as error:
-        return _part(str(error), needed=True)
-    except TimeoutError:
-        return _part(f"It does not answer within {PART_S:g} s.", needed=True)
+        problem = str(error)
     except ModuleNotFoundError as error:
-        return _part(f"Expected the package {error.name}, found none.")
+        problem, needed = f"Expected the package {error.name}, found none.", False
     except Exception as error:  # a bug of one part must not hide the others
         _LOG.exception("a part could not be looked at")
-        return _part(f"{type(error).__name__}", needed=True)
-    return _part("", needed=True)
+        problem = type(error).__name__
+    return schemas.Part(works=not problem, needed=needed, problem=problem)

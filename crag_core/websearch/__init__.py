@@ -1,4 +1,4 @@
-"""Web search providers by name: each a class with a `name`, what it `needs`, `build(settings, is_last)` and `search`.
+"""Web search providers by name: each a class with a `name`, what it `needs`, `build(settings)` and `search`.
 
 `search(query, limit, cancel)` tells every outcome and raises nothing but `Stopped`.
 """
@@ -24,8 +24,8 @@ class ProviderClass(Protocol):
     def needs(self) -> str:
         """The variable of the setting that it cannot do without; "": it needs none."""
 
-    def build(self, settings: Mapping[str, Any], is_last: bool) -> WebSearcher:
-        """From all settings by their variables; `is_last`: nobody else is asked when it fails."""
+    def build(self, settings: Mapping[str, Any]) -> WebSearcher:
+        """From all settings by their variables."""
 
 
 SNAPSHOT = "snapshot"

@@ -8,7 +8,6 @@ from contextlib import closing
 from typing import Any, Self
 
 from crag_core.base.concurrency.cancellation import wait_for
-from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.results import SLOW_DOWN, Hit, failed, passages_of, reply_of
@@ -18,39 +17,31 @@ LARGEST_PAGE = 2_000_000  # bytes, unpacked; a page of results has some ten thou
 
 
 class DuckDuckGo:
-    """`timeout` in seconds for one request; after a rate limit it waits `pauses` (seconds) in turn and asks again."""
+    """`timeout` in seconds for one request."""
 
     name = "DuckDuckGo"
     needs = ""
 
-    def __init__(self, timeout: float = 8.0, pauses: tuple[float, ...] = (1.0, 3.0)) -> None:
+    def __init__(self, timeout: float = 8.0) -> None:
         self._timeout = timeout
-        self._pauses = pauses
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="web-search")
 
     @classmethod
-    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
-        timeout = settings["CRAG_WEB_TIMEOUT"]
-        # A rate limit is waited out only where nobody else can be asked.
-        return cls(timeout) if is_last else cls(timeout, pauses=())
+    def build(cls, settings: Mapping[str, Any]) -> Self:
+        return cls(settings["CRAG_WEB_TIMEOUT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
 
-        for pause in (*self._pauses, None):
-            try:
-                # A request of ddgs cannot be interrupted: who stops is let go, its thread ends by the time-out.
-                results = wait_for(self._threads.submit(_ask, query, self._timeout), cancel)
-                break
-            except RatelimitException:
-                if pause is None:
-                    return failed(self.name, WebOutcome.RATE_LIMITED, SLOW_DOWN)
-                if cancel.wait(pause):
-                    raise Stopped("Stopped by you.") from None
-            except TimeoutException:
-                return failed(self.name, WebOutcome.TIMED_OUT, f"did not answer within {self._timeout:g} s")
-            except DDGSException as error:
-                return failed(self.name, WebOutcome.FAILED, f"could not be asked ({str(error)[:120]})")
+        try:
+            # A request of ddgs cannot be interrupted: who stops is let go, its thread ends by the time-out.
+            results = wait_for(self._threads.submit(_ask, query, self._timeout), cancel)
+        except RatelimitException:
+            return failed(self.name, WebOutcome.RATE_LIMITED, SLOW_DOWN)
+        except TimeoutException:
+            return failed(self.name, WebOutcome.TIMED_OUT, f"did not answer within {self._timeout:g} s")
+        except DDGSException as error:
+            return failed(self.name, WebOutcome.FAILED, f"could not be asked ({str(error)[:120]})")
         hits = (Hit(result.href, result.title, result.body) for result in results)
         return reply_of(self.name, query, passages_of(hits), limit)
 

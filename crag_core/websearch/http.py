@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -122,45 +121,28 @@ class NoAnswer(Exception):
         self.why = why
 
 
-class Deadline:
-    """The end of `seconds` that begin now; several calls may share them."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
-
-    @property
-    def left(self) -> float:
-        return max(0.0, self._end - time.monotonic())
-
-
 def find_results(
-    call: Call, deadline: Deadline, cancel: Cancel, refusal: Callable[[Answer], NoAnswer], no_json: str
-) -> dict[str, Any]:
-    """The object with the list `results` that a search server answers with.
+    call: Call, seconds: float, cancel: Cancel, refusal: Callable[[Answer], NoAnswer], no_json: str
+) -> list[Any]:
+    """The list `results` that a search server answers with, within `seconds`; raises `Stopped` once `cancel` is set.
 
     Raises `NoAnswer`: what `refusal` makes of an error status, or with `no_json` for anything else.
     """
-    answer = fetch(call, deadline, cancel)
-    if answer.status >= 400:
-        raise refusal(answer)
-    if not isinstance(answer.data, dict) or not isinstance(answer.data.get("results"), list):
-        raise NoAnswer(WebOutcome.FAILED, f"answered with something that is {no_json}")
-    return answer.data
-
-
-def fetch(call: Call, deadline: Deadline, cancel: Cancel) -> Answer:
-    """Ask and read the answer, whatever its status; raises `NoAnswer`, or `Stopped` once `cancel` is set."""
     if cancel.is_set():
         raise Stopped("Stopped by you.")
-    status, body = wait_for(_ask(call, deadline), cancel)
+    status, body = wait_for(_ask(call, seconds), cancel)
     try:
-        return Answer(status, call.cleaned(json.loads(body)))
+        data = call.cleaned(json.loads(body))
     except (ValueError, RecursionError):
-        return Answer(status, None)
+        data = None
+    if status >= 400:
+        raise refusal(Answer(status, data))
+    if not isinstance(data, dict) or not isinstance(results := data.get("results"), list):
+        raise NoAnswer(WebOutcome.FAILED, f"answered with something that is {no_json}")
+    return results
 
 
-async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
+async def _ask(call: Call, seconds: float) -> tuple[int, bytes]:
     import httpx
 
     from crag_core.base.network.http_guard import NotAsked
@@ -168,7 +150,7 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
     headers = {"Authorization": f"Bearer {call.key}"} if call.key else {}
     method = "GET" if call.body is None else "POST"
     try:
-        async with asyncio.timeout(deadline.left), _client(call, deadline.seconds) as client:
+        async with asyncio.timeout(seconds), _client(call, seconds) as client:
             # A login goes in its own argument: in the address, the client would write it into its log.
             response = await client.request(
                 method, call.url, params=call.params, json=call.body, headers=headers, auth=call.login
@@ -177,7 +159,7 @@ async def _ask(call: Call, deadline: Deadline) -> tuple[int, bytes]:
     except NotAsked as error:
         raise NoAnswer(WebOutcome.FAILED, str(error)) from None
     except (TimeoutError, httpx.TimeoutException):
-        raise NoAnswer(WebOutcome.TIMED_OUT, f"did not answer within {deadline.seconds:g} s") from None
+        raise NoAnswer(WebOutcome.TIMED_OUT, f"did not answer within {seconds:g} s") from None
     except httpx.ConnectError as error:
         place = call.url.partition("://")[2].partition("/")[0]
         why = f"could not be reached at {place} ({call.shortened(error)}); check the address and the connection"

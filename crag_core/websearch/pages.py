@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
 from crag_core.base.concurrency.cancellation import wait_for
@@ -25,6 +25,8 @@ Cut = Callable[[bytes, str, Cancel], tuple[tuple[str, str], ...]]
 
 Raises `DocumentRefused`, and `Stopped` once `cancel` is set.
 """
+
+Value = TypeVar("Value")
 
 LARGEST_PAGE = 2_000_000  # bytes
 AGENT = "CRAG-Explorer"
@@ -112,15 +114,13 @@ class _Visit:
 
     async def page(self, url: str) -> tuple[bytes, str]:
         """What a page holds, and the extension of its format; raises `NotRead`, or an error of httpx."""
-        place = _place(url)
-        for _ in range(_REDIRECTS + 1):
+
+        async def allowed(place: httpx.URL) -> tuple[bytes, str]:
             if not (await self.rules(place)).can_fetch(str(place), AGENT):
                 raise NotRead("asks programs not to read it (robots.txt)")
-            try:
-                return await self._page(place)
-            except _Redirected as found:
-                place = _next(place, found.location)
-        raise NotRead("sends requests on again and again")
+            return await self._page(place)
+
+        return await _follow(_place(url), allowed)
 
     async def _page(self, place: httpx.URL) -> tuple[bytes, str]:
         async with self.client.stream("GET", place) as response:
@@ -139,22 +139,19 @@ class _Visit:
         site = f"{place.scheme}://{place.netloc.decode('ascii', 'replace')}"
         async with self.locks.setdefault(site, asyncio.Lock()):
             if site not in self.robots:
-                self.robots[site] = Protego.parse(await self._ask_rules(place.join("/robots.txt")))
+                try:
+                    self.robots[site] = Protego.parse(await _follow(place.join("/robots.txt"), self._ask_rules))
+                except NotRead as error:
+                    raise NotRead(f"was not asked, since its site's robots.txt {error}") from None
         return self.robots[site]
 
     async def _ask_rules(self, place: httpx.URL) -> str:
-        for _ in range(_REDIRECTS + 1):
-            try:
-                response = await self.client.get(place)
-            except _Redirected as found:
-                place = _rules_at(place, found.location)
-                continue
-            if response.status_code == 200:
-                return response.content[:_MOST_RULES].decode("utf-8", "replace")
-            if 400 <= response.status_code < 500 and response.status_code != 429:
-                return ""
-            raise NotRead(f"was not asked, since its site's robots.txt answered with HTTP {response.status_code}")
-        raise NotRead("was not asked, since its site's robots.txt cannot be found")
+        response = await self.client.get(place)
+        if response.status_code == 200:
+            return response.content[:_MOST_RULES].decode("utf-8", "replace")
+        if 400 <= response.status_code < 500 and response.status_code != 429:
+            return ""
+        raise NotRead(f"answered with HTTP {response.status_code}")
 
 
 class _Redirected(Exception):
@@ -167,6 +164,16 @@ async def _note_redirect(response: httpx.Response) -> None:
     # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
     if response.has_redirect_location:
         raise _Redirected(response.headers["location"])
+
+
+async def _follow(place: httpx.URL, ask: Callable[[httpx.URL], Awaitable[Value]]) -> Value:
+    """What is found at a place, or where it sends requests on to within its site."""
+    for _ in range(_REDIRECTS + 1):
+        try:
+            return await ask(place)
+        except _Redirected as found:
+            place = _next(place, found.location)
+    raise NotRead("sends requests on again and again")
 
 
 def _place(url: str) -> httpx.URL:
@@ -193,13 +200,6 @@ def _next(place: httpx.URL, location: str) -> httpx.URL:
     if _site(target) != _site(place) or not is_safe:
         raise NotRead(f"sends requests on to {on_one_line(target.copy_with(query=None))}, which is not followed")
     return target
-
-
-def _rules_at(place: httpx.URL, location: str) -> httpx.URL:
-    try:
-        return _next(place, location)
-    except NotRead as error:
-        raise NotRead(f"was not asked, since its site's robots.txt {error}") from None
 
 
 def _site(place: httpx.URL) -> tuple[str, int | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
@@ -58,36 +57,29 @@ class CachedSearcher:
         seconds: float = 3600.0,
         clock: Clock = time.monotonic,
     ) -> None:
+        self.name = searcher.name
         self.identity = identity or searcher.name
         """Differs wherever other results are to be expected."""
-        self._searcher = searcher
-        self._size = size
-        self._seconds = seconds
-        self._clock = clock
-        self._kept: OrderedDict[tuple[str, int], tuple[float, WebReply]] = OrderedDict()
-        self._lock = Lock()
         self.last: WebReply | None = None
         """The newest answer of any session, for a health display."""
-
-    @property
-    def name(self) -> str:
-        return self._searcher.name
+        self._searcher, self._size, self._seconds, self._clock = searcher, size, seconds, clock
+        self._kept: dict[tuple[str, int], tuple[float, WebReply]] = {}
+        self._lock = Lock()
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         key = (" ".join(query.split()).casefold(), limit)
-        now = self._clock()
         with self._lock:
-            kept_at, reply = self._kept.get(key, (now - self._seconds, None))
-            if reply is not None and now - kept_at < self._seconds:
-                self._kept.move_to_end(key)
-                return replace(reply, from_cache=True)
+            kept_at, kept = self._kept.get(key, (0.0, None))
+        if kept is not None and self._clock() - kept_at < self._seconds:
+            return replace(kept, from_cache=True)
+        now = self._clock()
         self.last = reply = self._searcher.search(query, limit, cancel)
-        if _is_worth_keeping(reply):
-            with self._lock:
+        with self._lock:
+            self._kept.pop(key, None)
+            if _is_worth_keeping(reply):
                 self._kept[key] = (now, reply)
-                self._kept.move_to_end(key)
-                while len(self._kept) > self._size:
-                    self._kept.popitem(last=False)
+            if len(self._kept) > self._size:
+                del self._kept[next(iter(self._kept))]  # the oldest
         return reply
 
 

@@ -9,18 +9,16 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self
 
-from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
-from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.results import Hit, failed, is_web_address, passages_of, reply_of, well_formed
+from crag_core.websearch.results import Hit, is_web_address, passages_of, reply_of, well_formed
 
 _FILE = "web.jsonl"
 _LONGEST = 300  # words of a result
@@ -40,28 +38,25 @@ ORDER BY score, id
 class Snapshot:
     """`place` is a folder with web.jsonl, or such a file: a JSON object with `url`, `title` and `text` on every line.
 
-    The file is checked here and indexed at the first search. Raises `BadRecord` naming file and line.
+    The file is read here, once. Raises `BadRecord` naming file and line.
     """
 
     name = "Offline web"
     needs = "CRAG_WEB_SNAPSHOT"
 
     def __init__(self, place: str) -> None:
-        self._path = _file_at(place)
+        path = _file_at(place)
         try:
-            count = sum(1 for _ in _pages(self._path))
-            self.fingerprint = _fingerprint(self._path)
+            with path.open("rb") as file:
+                self.fingerprint = hashlib.file_digest(file, "sha256").hexdigest()[:16]
             """Tells one snapshot from another: 16 hexadecimal digits, made of the bytes of the file."""
+            self._index = _index_of(path)
         except OSError as error:
-            raise BadRecord(f"{self._path} cannot be read: {error.strerror}.") from error
-        if not count:
-            raise BadRecord(f"{self._path}: expected one page a line, found none.", hint="Put pages into it.")
-        # One thread makes the index and searches it, so that searches of several threads take turns.
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="offline-web")
-        self._index: sqlite3.Connection | None = None
+            raise BadRecord(f"{path} cannot be read: {error.strerror}.") from error
+        self._lock = Lock()
 
     @classmethod
-    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+    def build(cls, settings: Mapping[str, Any]) -> Self:
         return cls(settings["CRAG_WEB_SNAPSHOT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
@@ -70,17 +65,10 @@ class Snapshot:
         asked = tuple(dict.fromkeys(words(query)))
         if not asked:
             return reply_of(self.name, query, (), limit)
-        try:
-            hits = wait_for(self._thread.submit(self._hits, asked, limit), cancel)
-        except (OSError, sqlite3.Error, BadRecord) as error:
-            return failed(self.name, WebOutcome.FAILED, f"could not be searched ({str(error).rstrip('.')})")
+        with self._lock:
+            found = self._index.execute(_BEST, (" OR ".join(f'"{word}"' for word in asked), limit)).fetchall()
+        hits = [Hit(url, title, _snippet(text, frozenset(asked))) for url, title, text in found]
         return replace(reply_of(self.name, query, passages_of(hits), limit), is_offline=True)
-
-    def _hits(self, asked: Sequence[str], limit: int) -> list[Hit]:
-        if self._index is None:
-            self._index = _index_of(self._path, self.fingerprint)
-        found = self._index.execute(_BEST, (" OR ".join(f'"{word}"' for word in asked), limit))
-        return [Hit(url, title, _snippet(text, frozenset(asked))) for url, title, text in found]
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
@@ -95,11 +83,6 @@ def _file_at(place: str) -> Path:
             hint="Set CRAG_WEB_SNAPSHOT to where it is.",
         )
     return file
-
-
-def _fingerprint(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _pages(path: Path) -> Iterator[Hit]:
@@ -139,8 +122,9 @@ def _kind(value: object) -> str:
 # --- the index ------------------------------------------------------------------------------------------------------
 
 
-def _index_of(path: Path, fingerprint: str) -> sqlite3.Connection:
-    index = sqlite3.connect(":memory:")
+def _index_of(path: Path) -> sqlite3.Connection:
+    """In memory, for any thread that has the lock."""
+    index = sqlite3.connect(":memory:", check_same_thread=False)
     index.executescript(_SCHEMA)
     for page in _pages(path):
         row = (page.url, page.title, page.text)
@@ -148,9 +132,8 @@ def _index_of(path: Path, fingerprint: str) -> sqlite3.Connection:
         if added.rowcount:
             indexed = " ".join([*words(page.title), *words(page.text)])
             index.execute("INSERT INTO indexed (rowid, words) VALUES (?, ?)", (added.lastrowid, indexed))
-    index.commit()
-    if _fingerprint(path) != fingerprint:
-        raise BadRecord(f"{path} has changed since it was opened; start again to use it as it is now.")
+    if not index.execute("SELECT 1 FROM pages LIMIT 1").fetchone():
+        raise BadRecord(f"{path}: expected one page a line, found none.", hint="Put pages into it.")
     return index
 
 

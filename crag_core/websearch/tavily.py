@@ -9,7 +9,7 @@ from typing import Any, Self
 from crag_core.base.errors import BadRecord
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.http import Answer, Call, Deadline, NoAnswer, find_results, read_address
+from crag_core.websearch.http import Answer, Call, NoAnswer, find_results, read_address
 from crag_core.websearch.results import SLOW_DOWN, failed, passages_of, read_hits, reply_of, well_formed
 
 _MOST = 20  # results that Tavily gives at once
@@ -33,17 +33,17 @@ class Tavily:
         self._timeout = timeout
 
     @classmethod
-    def build(cls, settings: Mapping[str, Any], is_last: bool) -> Self:
+    def build(cls, settings: Mapping[str, Any]) -> Self:
         return cls(settings["TAVILY_API_KEY"], settings["CRAG_WEB_TIMEOUT"])
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         body = {"query": well_formed(query), "max_results": min(limit, _MOST)}
         call = Call(self._url, body=body, key=self._key)
         try:
-            data = find_results(call, Deadline(self._timeout), cancel, _refusal, "not its JSON; try again later")
+            results = find_results(call, self._timeout, cancel, _refusal, "not its JSON; try again later")
         except NoAnswer as error:
             return failed(self.name, error.outcome, error.why)
-        return reply_of(self.name, query, passages_of(read_hits(data["results"])), limit)
+        return reply_of(self.name, query, passages_of(read_hits(results)), limit)
 
 
 def _refusal(answer: Answer) -> NoAnswer:

@@ -424,7 +424,7 @@ class SearcherOfOurs(FakeSearcher):
     made: list[SearcherOfOurs] = []  # noqa: RUF012  emptied by the fixture
 
     @classmethod
-    def build(cls, settings: Mapping[str, Any], is_last: bool) -> SearcherOfOurs:
+    def build(cls, settings: Mapping[str, Any]) -> SearcherOfOurs:
         cls.made.append(cls(found_web()))
         return cls.made[-1]
 

@@ -49,7 +49,6 @@ def test_history_may_be_an_sqlite_file_or_postgresql(url: str) -> None:
             "at least 16 letters, digits and signs without spaces, found 17 characters",
         ),
         ("CRAG_SERVICE_HOSTS", "http://box:80", "names of hosts, without port or scheme, found 'http://box:80'"),
-        ("CRAG_SERVICE_ORIGINS", "app.example.org", "origins such as https://app.example.org, found 'app.example.org'"),
         ("CRAG_WEB", "AUTO", "auto, ask or off, found 'AUTO'"),
         ("CRAG_SUPPORT", "llama3.2", f"{CHECKERS}, found 'llama3.2'"),
         ("CRAG_SUPPORT", "ollama/", f"{CHECKERS}, found 'ollama/'"),

@@ -78,7 +78,7 @@ def test_killed_at_any_step_keeps_the_steps_before_it_and_asks_nothing_twice(
         assert done.decision is not None and done.decision.action is Action.AMBIGUOUS
         asked = heard(server)
         assert (asked["judge"], asked["extract"], asked["answer"]) == (3, 3, 1)
-        assert asked["rewrite"] <= 1 and web.pages.count(1) == 1
+        assert asked["rewrite"] <= 1 and len(web.heard) == 1
         assert all(asked[kind] == count for kind, count in before.items() if kind in ("judge", "extract"))
 
 
@@ -203,7 +203,7 @@ def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
         broken = pipeline.run(QUESTION, at("grade web", server.stop))
         server.start()
         done = pipeline.resume(broken, Run())
-        assert done.web is not None and done.web.grades is not None and web.pages.count(1) == 1
+        assert done.web is not None and done.web.grades is not None and len(web.heard) == 1
         assert [grade.score for grade in done.web.grades] == [0.5]
 
 

@@ -127,7 +127,7 @@ def test_no_look_at_the_models_follows_a_redirect(look: Callable[[str], Any], ta
 def test_nor_does_one_of_duckduckgo(status: int, target: Asked) -> None:
     """The client of `ddgs` follows redirects by itself, to any address."""
     with answering(lambda path: Said(status, {"location": f"{target.url}/latest"})) as server, search_url_at(server):
-        reply = DuckDuckGo(pauses=()).search("ferry", 3, threading.Event())
+        reply = DuckDuckGo().search("ferry", 3, threading.Event())
     assert reply.outcome is WebOutcome.FAILED and f"HTTP {status}" in reply.message
     assert server.paths == ["/html/"] and target.paths == []
 
@@ -189,5 +189,5 @@ def test_a_packed_page_of_duckduckgo_is_not_unpacked_beyond_that() -> None:
     bomb = gzip.compress(b" " * 300_000_000)
     said = Said(headers={"content-encoding": "gzip", "content-type": "text/html"}, pieces=lambda: [bomb])
     with answering(lambda path: said) as server, search_url_at(server):
-        reply = DuckDuckGo(pauses=()).search("ferry", 3, threading.Event())
+        reply = DuckDuckGo().search("ferry", 3, threading.Event())
     assert reply.outcome is WebOutcome.FAILED and "more than 2 MB" in reply.message

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import psutil
 import pytest
 
 from crag_core.app import workbench as build
@@ -97,8 +96,8 @@ def test_what_a_request_names_takes_the_place_of_what_the_service_was_started_wi
 def test_a_later_question_is_understood_from_the_one_before(client: httpx.Client) -> None:
     first = asked(client, "/query", query=QUESTION)
     assert first["query"] == first["asked"] == QUESTION and first["asks_back"] == ""
-    later = asked(client, "/query", query=f"{QUESTION[:-1]} in winter?", after=first["id"])
-    assert later["asked"] == later["query"] and later["steps"][0]["name"] == "condense"
+    later = asked(client, "/query", query=f"{QUESTION[:-1]} in winter?", after=first["id"], record=True)
+    assert later["asked"] == later["query"] and later["record"]["steps"][0]["name"] == "condense"
     assert later["decision"]["action"] == "CORRECT"
     unsure = asked(client, "/query", query="And why?", after=first["id"])
     assert (unsure["query"], unsure["asked"]) == (f"{QUESTION} And why?", "And why?")
@@ -256,8 +255,6 @@ QUESTIONS = (
 PIECES = [{"id": name, "text": text, "source": name} for name, text in DOCUMENTS.items()]
 ASKED = [("/route", {"question": one, "contexts": PIECES}) for one in QUESTIONS]
 ASKED += [("/query", {"query": one}) for one in QUESTIONS]
-GROWTH_MB = 150
-"""A run's own memory, its threads' stacks and what Python keeps of both; a record of each run would be more."""
 
 
 def decided(told: dict[str, Any]) -> tuple[Any, ...]:
@@ -279,14 +276,10 @@ async def crowd(served: Served) -> list[tuple[int, tuple[int, tuple[Any, ...]]]]
 
 
 def test_a_hundred_clients_get_what_one_gets(served: Served) -> None:
-    process = psutil.Process(served.process.pid)
     with served.client() as client:
         alone = [(200, decided(client.post(path, json=body).json())) for path, body in ASKED]
     assert len({told[0]["action"] for _, told in alone}) == 3, "every action is among them"
-    before = process.memory_info().rss
-    for _ in range(2):
-        assert all(told == alone[which] for which, told in asyncio.run(crowd(served)))
-    assert (process.memory_info().rss - before) / 2**20 < GROWTH_MB
+    assert all(told == alone[which] for which, told in asyncio.run(crowd(served)))
     with served.client() as client:
         told = client.get("/health").json()
     assert (told["runs_under_way"], told["runs_waiting"]) == (0, 0)

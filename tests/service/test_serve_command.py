@@ -29,21 +29,6 @@ def test_without_a_token_it_is_for_this_machine_only(capsys: pytest.CaptureFixtu
     assert "CRAG_SERVICE_TOKEN" in words
 
 
-def test_tokens_of_a_file_are_read_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "tokens"
-    file.write_text("a-long-token-of-a-file\n\n another-one-of-the-file \n")
-    assert command.read_tokens(file) == ("a-long-token-of-a-file", "another-one-of-the-file")
-    for content, words in (
-        ("", "Expected a token in"),
-        ("short-one", "expected at least 16"),
-        ("two words are long", "spaces"),
-    ):
-        file.write_text(content)
-        code, shown = told(capsys, "--token-file", str(file))
-        assert code == WRONG and words in shown and (not content or content not in shown)
-    assert told(capsys, "--token-file", str(tmp_path / "none"))[0] == WRONG
-
-
 def test_a_port_that_is_taken_or_no_port_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         code, words = told(capsys, "--port", str(taken.getsockname()[1]))

@@ -24,10 +24,9 @@ START_PAGE = Said(b"<!DOCTYPE html><html><head><title>SearXNG</title></head></ht
 
 
 class SearXNGServer(JsonServer):
-    """Serves `results` in pages of `page_size`; `repeats` makes every page the first one.
+    """Serves the first `page_size` of its `results`.
 
     formats       what its settings.yml allows; without "json" it answers 403 with a page
-    unresponsive  engines that gave it no answer, with the reason
     login         name and password that a proxy before it asks for
     prefix        the path below which it lives
     """
@@ -36,15 +35,8 @@ class SearXNGServer(JsonServer):
         super().__init__("GET", f"{prefix}/search")
         self.results = list(results)
         self.page_size = 10
-        self.repeats = False
         self.formats: tuple[str, ...] = ("html", "json")
-        self.unresponsive: list[tuple[str, str]] = []
         self.login: tuple[str, str] | None = None
-
-    @property
-    def pages(self) -> list[int]:
-        """The page numbers asked for, in order."""
-        return [int(heard.params["pageno"]) for heard in self.heard]
 
     def answer(self, heard: Heard) -> Said:
         if self.login and heard.headers.get("authorization") != _basic(*self.login):
@@ -53,8 +45,7 @@ class SearXNGServer(JsonServer):
             return FORBIDDEN
         if not heard.params.get("q"):
             return Said({"error": "No query"}, 400)
-        first = 0 if self.repeats else (int(heard.params.get("pageno", 1)) - 1) * self.page_size
-        found = self.results[first : first + self.page_size]
+        found = self.results[: self.page_size]
         return Said(
             {
                 "query": heard.params["q"],
@@ -64,7 +55,6 @@ class SearXNGServer(JsonServer):
                 "corrections": [],
                 "infoboxes": [],
                 "suggestions": ["alan turing film"],
-                "unresponsive_engines": [list(pair) for pair in self.unresponsive],
             }
         )
 

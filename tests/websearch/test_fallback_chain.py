@@ -122,7 +122,7 @@ def test_real_providers_fall_through_and_come_back(
     servers: tuple[DuckDuckGoServer, SearXNGServer, TavilyServer],
 ) -> None:
     duckduckgo, searxng, tavily = servers
-    chain = SearchChain([DuckDuckGo(5.0, ()), SearXNG(searxng.url), Tavily(KEY, url=tavily.address)])
+    chain = SearchChain([DuckDuckGo(5.0), SearXNG(searxng.url), Tavily(KEY, url=tavily.address)])
     assert chain.name == "DuckDuckGo, then SearXNG, then Tavily"
     duckduckgo.status = 202
     searxng.formats = ("html",)

@@ -14,7 +14,7 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.searxng import SearXNG
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said
-from tests.stand_ins.searxng_server import BROKEN, SEARCH_ERROR, START_PAGE, TOO_MANY, SearXNGServer
+from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer
 
 FOUND = [WebResult(f"Page {n}", f"https://example.org/{n}", f"Snippet {n}.") for n in range(1, 26)]
 
@@ -38,24 +38,7 @@ def test_results_become_web_passages_in_their_order(server: SearXNGServer) -> No
     assert (first.origin, first.found_by) == (Origin.WEB, ("web",))
     assert first.id == first.document_id
     assert [passage.score("provider") for passage in reply.passages[:3]] == [1.0, 0.5, 1 / 3], "as the instance said it"
-    assert [dict(heard.params) for heard in server.heard] == [{"q": "alan turing", "format": "json", "pageno": "1"}]
-
-
-# --- pages ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("limit", "pages", "found"), [(10, [1], 10), (11, [1, 2], 11), (30, [1, 2, 3], 25)])
-def test_further_pages_are_asked_for_as_needed(server: SearXNGServer, limit: int, pages: list[int], found: int) -> None:
-    reply = search(server, limit)
-    assert (server.pages, len(reply.passages)) == (pages, found)
-
-
-@pytest.mark.parametrize("said", [SEARCH_ERROR, TOO_MANY, START_PAGE, BROKEN], ids=["500", "429", "page", "broken"])
-def test_later_page_that_fails_leaves_what_is_there(server: SearXNGServer, said: Said) -> None:
-    server.mishaps = Mishaps(said=said, from_request=2)
-    reply = search(server, 20)
-    assert (reply.outcome, len(reply.passages)) == (WebOutcome.USED, 10)
-    assert server.pages == [1, 2]
+    assert [dict(heard.params) for heard in server.heard] == [{"q": "alan turing", "format": "json"}]
 
 
 # --- what stands in a result ----------------------------------------------------------------------------------------
@@ -80,31 +63,13 @@ def test_result_that_leads_nowhere_is_dropped(server: SearXNGServer, result: obj
     assert search(server).outcome is WebOutcome.EMPTY
 
 
-# --- nothing found --------------------------------------------------------------------------------------------------
-
-
-def test_engines_that_did_not_answer_are_named_when_nothing_was_found(server: SearXNGServer) -> None:
-    server.unresponsive = [("brave", "timeout"), ("google", "Suspended: CAPTCHA")]
-    assert search(server).message == "", "of no interest while others found something"
-    server.results = []
-    reply = search(server)
-    assert reply.outcome is WebOutcome.EMPTY
-    assert "no answer came from brave (timeout), google (Suspended: CAPTCHA)." in reply.message
-
-
-@pytest.mark.parametrize("engines", [None, "brave", [None, 3, []], {"brave": "timeout"}, [["brave"]], [[None, 1, {}]]])
-def test_odd_list_of_silent_engines_does_no_harm(server: SearXNGServer, engines: object) -> None:
-    server.mishaps = Mishaps(said=Said({"results": [], "unresponsive_engines": engines}))
-    assert search(server).outcome is WebOutcome.EMPTY
-
-
 # --- no answer ------------------------------------------------------------------------------------------------------
 
 
 def test_json_switched_off_says_what_to_put_into_the_settings(server: SearXNGServer) -> None:
     server.formats = ("html",)
     reply = search(server)
-    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    assert (reply.outcome, len(server.heard)) == (WebOutcome.FAILED, 1)
     for told in ("HTTP 403", "JSON format is off", "settings.yml", "search: {formats: [html, json]}", "limiter"):
         assert told in reply.message
 
@@ -112,7 +77,7 @@ def test_json_switched_off_says_what_to_put_into_the_settings(server: SearXNGSer
 def test_limiter_is_a_rate_limit_and_says_how_to_turn_it_off(server: SearXNGServer) -> None:
     server.mishaps = Mishaps(said=TOO_MANY)
     reply = search(server)
-    assert (reply.outcome, server.pages) == (WebOutcome.RATE_LIMITED, [1])
+    assert (reply.outcome, len(server.heard)) == (WebOutcome.RATE_LIMITED, 1)
     assert "try again later" in reply.message and "limiter: false" in reply.message
 
 
@@ -130,7 +95,7 @@ def test_limiter_is_a_rate_limit_and_says_how_to_turn_it_off(server: SearXNGServ
 def test_other_refusal_is_a_failure_with_its_words(server: SearXNGServer, said: Said, told: str) -> None:
     server.mishaps = Mishaps(said=said)
     reply = search(server)
-    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    assert (reply.outcome, len(server.heard)) == (WebOutcome.FAILED, 1)
     assert told in reply.message
 
 
@@ -149,7 +114,7 @@ NO_JSON: dict[str, bytes] = {
 def test_answer_that_is_not_its_json_is_a_failure(server: SearXNGServer, body: bytes) -> None:
     server.mishaps = Mishaps(said=Said(body))
     reply = search(server)
-    assert (reply.outcome, server.pages) == (WebOutcome.FAILED, [1])
+    assert (reply.outcome, len(server.heard)) == (WebOutcome.FAILED, 1)
     assert "not SearXNG's JSON" in reply.message and "formats: [html, json]" in reply.message
 
 

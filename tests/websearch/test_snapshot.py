@@ -188,20 +188,6 @@ def test_missing_file_is_refused_and_says_what_to_set(
     assert refused.value.hint == "Set CRAG_WEB_SNAPSHOT to where it is."
 
 
-def test_file_that_changes_before_the_first_search_is_a_failure(web: Web, tmp_path: Path) -> None:
-    searcher = web(*HARBOUR)
-    for content in (GOOD, b"oops"):
-        (tmp_path / "web.jsonl").write_bytes(content)
-        assert search(searcher, "ferry").outcome is WebOutcome.FAILED
-    (tmp_path / "web.jsonl").unlink()
-    reply = search(searcher, "ferry")
-    assert reply.outcome is WebOutcome.FAILED and "Offline web could not be searched (" in reply.message
-    web(*HARBOUR)
-    assert found(searcher, "vennick") == [2], "it is there again"
-    (tmp_path / "web.jsonl").unlink()
-    assert found(searcher, "vennick") == [2], "the index holds the pages"
-
-
 # --- in a run -------------------------------------------------------------------------------------------------------
 
 
