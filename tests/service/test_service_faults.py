@@ -229,7 +229,7 @@ def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> No
             for question in ("Who inspects the crane?", "When is it inspected?"):
                 told = ask(served, question=question, policy="signals", lower=0.0, upper=1.0, record=True).json()
             assert "this policy waits 30 s" in str(told["record"]["steps"]), (
-                "two searches within the pause of the policy"
+                "two searches within its pause"
             )
 
 
