@@ -15,7 +15,7 @@ from crag_core.llms.servers import ServerState, shown, version_of
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
-_LONG_WAIT = 5.0
+LONG_WAIT = 5.0
 """Seconds after which the page says that a model has not begun to answer."""
 
 
@@ -91,13 +91,9 @@ class ModelServers:
         if server == "ollama" and known and not {name, f"{name}:latest"} & set(known):
             raise UnknownName.among("language model", choice, [f"ollama/{model}" for model in known])
 
-    def is_busy(self, cancel: Cancel) -> bool:
-        """Whether the run with this flag waits for a server that serves as many calls of others as it may."""
-        return any(limit.is_waiting(cancel) for limit in tuple(self._limits.values()))
-
     def waits_for(self, cancel: Cancel) -> str:
         """What keeps the run with this flag from the first word of its model; "": nothing, or not for long."""
-        silent = (limit.silent_model(cancel, _LONG_WAIT) for limit in tuple(self._limits.values()))
+        silent = (limit.silent_model(cancel, LONG_WAIT) for limit in tuple(self._limits.values()))
         return next((f"{model} has not begun to answer: it loads, or serves others" for model in silent if model), "")
 
     def calls_under_way(self) -> dict[str, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from crag_core.base.protocols import Reply
@@ -13,12 +12,6 @@ _ROUNDING = 1e-3  # what it may make of 0, the log probability of what is certai
 _LEAST = -1e9
 TOP = 20
 """Tokens whose log probabilities are asked for: the most that Ollama, OpenAI and vLLM give."""
-
-
-def allowed(refusal: str) -> int | None:
-    """How many tokens a server gives that refused to give `TOP` ("at most 5"); None where it names no number."""
-    named = [int(number) for number in re.findall(r"\b\d{1,2}\b", refusal)] if "logprob" in refusal.lower() else []
-    return max((number for number in named if 2 <= number < TOP), default=None)
 
 
 def first_token(raw: object) -> Reply:

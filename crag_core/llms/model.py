@@ -20,11 +20,11 @@ from crag_core.llms.reply_errors import never_sent
 
 @dataclass(eq=False)
 class LimitedCall:
-    """A call of the run with the flag `run`; `since` is when it got its turn, None: it waits for one."""
+    """A call of the run with the flag `run`, asked for at `since`."""
 
     run: Cancel
     model: str
-    since: float | None = None
+    since: float
     is_begun: bool = False
     """Whether a piece of its reply has come."""
 
@@ -39,41 +39,34 @@ class CallLimit:
         self._free = asyncio.Semaphore(at_once)
         self._clock = clock
         self._calls: set[LimitedCall] = set()
-
-    @property
-    def active(self) -> int:
-        return sum(call.since is not None for call in self._calls.copy())
+        self.active = 0
+        """Calls that have their turn."""
 
     @asynccontextmanager
     async def turn(self, model: str, cancel: Cancel) -> AsyncIterator[LimitedCall]:
         """Waits for a turn, which lasts as long as the block; raises `Stopped` where `cancel` was set meanwhile."""
-        call = LimitedCall(run_of(cancel), model)
+        call = LimitedCall(run_of(cancel), model, self._clock())
         self._calls.add(call)
         try:
             async with self._free:
                 if cancel.is_set():
                     raise Stopped("Stopped by you.")
-                call.since = self._clock()
-                yield call
+                self.active += 1
+                try:
+                    yield call
+                finally:
+                    self.active -= 1
         finally:
             self._calls.discard(call)
 
-    def is_waiting(self, cancel: Cancel) -> bool:
-        """Whether calls of this run wait while none is under way: those of others are."""
-        own = self._calls_of(cancel)
-        return bool(own) and not cancel.is_set() and all(call.since is None for call in own)
-
     def silent_model(self, cancel: Cancel, seconds: float) -> str:
         """The model that this run has asked for so many seconds while no piece has come of any of its calls; or ""."""
-        asked = [(call.since, call) for call in self._calls_of(cancel) if call.since is not None]
-        if not asked or any(call.is_begun for _, call in asked):
-            return ""
-        since, first = min(asked, key=lambda pair: pair[0])
-        return first.model if self._clock() - since >= seconds else ""
-
-    def _calls_of(self, cancel: Cancel) -> list[LimitedCall]:
         run = run_of(cancel)
-        return [call for call in self._calls.copy() if call.run is run]
+        own = [call for call in self._calls.copy() if call.run is run]
+        if not own or any(call.is_begun for call in own):
+            return ""
+        first = min(own, key=lambda call: call.since)
+        return first.model if self._clock() - first.since >= seconds else ""
 
 
 def run_of(cancel: Cancel) -> Cancel:

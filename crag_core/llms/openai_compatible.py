@@ -7,7 +7,7 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.client import LlamaIndexClient, note_response, timeouts_of
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
-from crag_core.llms.first_token import TOP, allowed
+from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.llms.model_list import get_list, list_entries
 from crag_core.llms.reply_errors import explain_call
@@ -38,7 +38,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     import_llama_index()
     import httpx
     from llama_index.llms.openai_like import OpenAILike
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
     from crag_core.base.network import http_guard
 
@@ -61,27 +61,15 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     )
     server = AsyncOpenAI(api_key=key or "none", base_url=bare, timeout=waits.total, max_retries=0, http_client=http)
 
-    top = TOP
-
     async def first(messages: list[dict[str, str]]) -> object:
         """By OpenAI's own client: LlamaIndex's has one limit of tokens for all calls."""
-        nonlocal top
-        try:
-            return await one_token(messages)
-        except APIStatusError as error:
-            top = allowed(str(error.body)) or top
-            if error.status_code not in (400, 422) or top == TOP:
-                raise
-        return await one_token(messages)
-
-    async def one_token(messages: list[dict[str, str]]) -> object:
         return await server.chat.completions.create(
             model=name,
             messages=messages,  # type: ignore[arg-type]  # plain records
             max_tokens=1,
             temperature=0.0,
             logprobs=True,
-            top_logprobs=top,
+            top_logprobs=TOP,
         )
 
     made = LlamaIndexClient(

@@ -1,7 +1,7 @@
-"""OpenTelemetry spans: one trace a run, its steps, and LlamaIndex's own calls of models below them.
+"""OpenTelemetry spans: one trace a run, with its steps.
 
-No text of a question, a document, a prompt or a reply is in them: a span has names of classes and methods, the model's
-name, numbers, states, and the type of an error. To be imported only where spans are asked for.
+No text of a question, a document, a prompt or a reply is in them: a span has names, numbers, states, and the type of an
+error. To be imported only where spans are asked for.
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ import logging
 import os
 import threading
 from collections.abc import Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
 
-from llama_index_instrumentation import get_dispatcher
-from llama_index_instrumentation.span.base import BaseSpan
-from llama_index_instrumentation.span_handlers.base import BaseSpanHandler
+from opentelemetry.context import Context, attach, create_key, get_current, get_value, set_value
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
-from opentelemetry.trace import Span, Status, StatusCode, Tracer, set_span_in_context
-from pydantic import PrivateAttr
+from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.types.steps import Step, StepState
@@ -39,15 +34,25 @@ _LAST_CHANCE_S = 2.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where a thread or task is: in which run, and in which step of it, if in one."""
+    """Where a thread or task is: in which run, begun in which context, and in which step of it, if in one."""
 
     run: Span
-    before: Place | None
+    outer: Context
     step: str = ""
     span: Span | None = None
 
 
-PLACE: ContextVar[Place | None] = ContextVar("crag_place", default=None)
+_PLACE = create_key("crag-place")
+
+
+def _place() -> Place | None:
+    found = get_value(_PLACE)
+    return found if isinstance(found, Place) else None
+
+
+def _enter(place: Place) -> None:
+    """Spans that others begin from here on, such as those of an instrumented HTTP client, stand below it."""
+    attach(set_value(_PLACE, place, set_span_in_context(place.span or place.run, place.outer)))
 
 
 class Spans(Listener):
@@ -59,16 +64,16 @@ class Spans(Listener):
     def opened(self, trace: Trace) -> None:
         told = {"run": trace.id, **settings_of(trace)}
         span = self._tracer.start_span("crag.run", attributes={f"crag.{name}": one for name, one in told.items()})
-        PLACE.set(Place(span, PLACE.get()))
+        _enter(Place(span, get_current()))
 
     def started(self, name: str) -> None:
-        if place := PLACE.get():
+        if place := _place():
             # The span of a step that had nothing to do is never ended, and so never sent.
             span = self._tracer.start_span(f"crag.step.{name}", context=set_span_in_context(place.run))
-            PLACE.set(replace(place, step=name, span=span))
+            _enter(replace(place, step=name, span=span))
 
     def finished(self, step: Step, trace: Trace) -> None:
-        place = PLACE.get()
+        place = _place()
         if place is None or place.span is None or place.step != step.name:
             return
         _set(
@@ -83,10 +88,10 @@ class Spans(Listener):
         if step.state is StepState.FAILED:
             fail(place.span, step.error or "CragError", redact(step.summary, trace))
         place.span.end()
-        PLACE.set(Place(place.run, place.before))
+        _enter(Place(place.run, place.outer))
 
     def ended(self, attempt: Attempt) -> None:
-        place, trace = PLACE.get(), attempt.trace
+        place, trace = _place(), attempt.trace
         if place is None:
             return
         _set(place.run, ending=attempt.ending.value)
@@ -111,7 +116,7 @@ class Spans(Listener):
         if attempt.ending is Ending.FAILED:
             fail(place.run, attempt.bug or (trace.failure.error if trace.failure else "") or "CragError")
         place.run.end()
-        PLACE.set(place.before)
+        attach(place.outer)
 
 
 def _set(span: Span, **attributes: str | float | bool | None) -> None:
@@ -123,48 +128,6 @@ def fail(span: Span, kind: str, message: str = "") -> None:
     span.set_status(Status(StatusCode.ERROR, kind))
     text = {"exception.message": message} if message else {}
     span.add_event("exception", {"exception.type": kind} | text)
-
-
-class LlamaSpans(BaseSpanHandler[BaseSpan]):
-    """Only what is called in a run: documents on their way into the index would be thousands of spans."""
-
-    _tracer: Tracer = PrivateAttr()
-    _open: dict[str, tuple[Span, Span | None]] = PrivateAttr(default_factory=dict)
-    """With the span of the step in which each began."""
-
-    def __init__(self, tracer: Tracer) -> None:
-        super().__init__()
-        self._tracer = tracer
-
-    def span_enter(
-        self, id_: str, bound_args: Any, instance: Any = None, parent_id: str | None = None, tags: Any = None, **_: Any
-    ) -> None:
-        place = PLACE.get()
-        if place is None:
-            return
-        innermost = place.span or place.run
-        parent, step = self._open.get(parent_id or "", (innermost, place.span))
-        if step is not place.span:  # a step has begun since: the call is its own
-            parent = innermost
-        span = self._tracer.start_span(id_.partition("-")[0], context=set_span_in_context(parent))
-        model = getattr(instance, "model", None) or getattr(instance, "model_name", None)
-        if isinstance(model, str) and not os.path.isabs(model):  # a path says something of the machine
-            span.set_attribute("gen_ai.request.model", model)
-        self._open[id_] = (span, place.span)
-
-    def span_exit(self, id_: str, *arguments: Any, **_: Any) -> None:
-        if found := self._open.pop(id_, None):
-            found[0].end()
-
-    def span_drop(self, id_: str, *arguments: Any, err: BaseException | None = None, **_: Any) -> None:
-        if found := self._open.pop(id_, None):
-            fail(found[0], type(err).__name__)
-            found[0].end()
-
-    def new_span(self, *arguments: Any, **named: Any) -> None:
-        """The three methods above do it all."""
-
-    prepare_to_exit_span = prepare_to_drop_span = new_span
 
 
 class _Exporter(OTLPSpanExporter):
@@ -188,14 +151,12 @@ class _Exporter(OTLPSpanExporter):
 
 
 def open_spans(endpoint: str, version: str) -> Listener:
-    """A listener that makes spans of every run and of LlamaIndex's calls in it.
+    """A listener that makes spans of every run and its steps.
 
     `endpoint` is the base URL of a collector (OTLP over HTTP). Everything else is as the SDK's OTEL_ variables say:
     headers, time-out, certificates, resource, sampler, batches. Call it once a process.
     """
-    provider = _provider(endpoint, version)
-    get_dispatcher().add_span_handler(LlamaSpans(provider.get_tracer("llama_index")))
-    return Spans(provider, version)
+    return Spans(_provider(endpoint, version), version)
 
 
 def _provider(endpoint: str, version: str) -> TracerProvider:

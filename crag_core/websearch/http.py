@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.network.addresses import check_url, without_login
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.results import is_web_address, on_one_line, well_formed
+from crag_core.websearch.results import on_one_line, well_formed
 
 if TYPE_CHECKING:
     import httpx
@@ -173,24 +173,8 @@ def _client(call: Call, seconds: float) -> httpx.AsyncClient:
 
     from crag_core.base.network.http_guard import hooks
 
-    async def refuse_redirect(response: httpx.Response) -> None:
-        # Here and not later: the client reads the target even if it does not follow, and fails at odd ones.
-        if response.has_redirect_location:
-            raise NoAnswer(WebOutcome.FAILED, _redirected(call, response.headers["location"]))
-
-    bounds: dict[str, Any] = hooks(LARGEST_REPLY, seconds)
-    bounds["event_hooks"]["response"].insert(0, refuse_redirect)
     try:
-        return httpx.AsyncClient(headers=_HEADERS, timeout=None, **bounds)
+        return httpx.AsyncClient(headers=_HEADERS, timeout=None, **hooks(LARGEST_REPLY, seconds))
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         why = f"could not be asked: the proxy set in the environment cannot be used ({call.shortened(error)})"
         raise NoAnswer(WebOutcome.FAILED, why) from None
-
-
-def _redirected(call: Call, location: str) -> str:
-    try:
-        target = call.shortened(urljoin(call.url, location))
-    except ValueError:
-        target = ""
-    shown = target if is_web_address(target) else "no web address"
-    return f"sends requests on to {shown}, which is not followed; if it has moved there, set that as its address"

@@ -172,16 +172,6 @@ def test_a_server_without_log_probabilities_is_asked_once_and_told_as_such(serve
     assert ("Update it to 0.12.11 or later" in cause) is isinstance(server, OllamaServer)
 
 
-def test_a_server_that_tells_fewer_tokens_is_asked_for_those() -> None:
-    with OpenAIServer(ScriptedModel(lambda messages: YES, piece_chars=400), most_told=5) as server:
-        model = model_of(server)
-        for count in (1, 3):
-            found = LLMLogprobEvaluator(model).grade(QUESTION, passages(count), Event())
-            assert all(grade.score == pytest.approx(0.75 / 0.90) for grade in found)
-        told = [body["top_logprobs"] for path, body in server.requests if path.endswith("completions")]
-        assert told == [20, 5, 5, 5, 5], "what was learned once is kept"
-
-
 def test_a_run_breaks_off_at_a_server_without_log_probabilities_and_goes_on_once_it_has_them() -> None:
     with OllamaServer(ScriptedModel(lambda messages: YES, piece_chars=400), version="0.11.4") as server:
         bench = Bench(policy="worst-chunk", judge=LLMLogprobEvaluator.card, web=WebMode.OFF)

@@ -65,24 +65,20 @@ class Calls:
         self.ends[0].set()
         await settled()
 
-    def waiting(self, names: str) -> str:
-        return "".join(who for who in names if self.limit.is_waiting(self.flag(who)))
 
-
-def test_calls_get_their_turns_in_the_order_they_came_and_who_waits_is_told() -> None:
+def test_calls_get_their_turns_in_the_order_they_came() -> None:
     async def work() -> None:
         calls = Calls(CallLimit(2))
         await calls.ask("a", 3)
         await calls.ask("b")
         await calls.ask("c")
         assert calls.served == ["a", "a"] and calls.limit.active == 2
-        assert calls.waiting("abcd") == "bc", "a has calls under way, and d has none"
         await calls.end()
         await calls.end()
-        assert calls.served == ["a", "a", "a", "b"] and calls.waiting("abc") == "c"
+        assert calls.served == ["a", "a", "a", "b"]
         for _ in range(3):
             await calls.end()
-        assert calls.served[-1] == "c" and calls.limit.active == 0 and calls.waiting("abc") == ""
+        assert calls.served[-1] == "c" and calls.limit.active == 0
 
     run(work())
 
@@ -90,18 +86,6 @@ def test_calls_get_their_turns_in_the_order_they_came_and_who_waits_is_told() ->
 def test_run_is_told_by_its_flag_whatever_time_limit_is_put_around_it() -> None:
     flag = threading.Event()
     assert run_of(TimedCancel(TimedCancel(flag, None), 5.0)) is flag
-
-    async def work() -> None:
-        calls = Calls(CallLimit(1))
-        calls.flags["b"] = TimedCancel(flag, None)
-        await calls.ask("a")
-        await calls.ask("b")
-        assert calls.limit.is_waiting(flag) and calls.limit.is_waiting(TimedCancel(flag, None))
-        flag.set()
-        assert not calls.limit.is_waiting(flag), "it is stopped"
-        await calls.end()
-
-    run(work())
 
 
 def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_piece() -> None:

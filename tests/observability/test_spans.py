@@ -7,23 +7,17 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from llama_index_instrumentation import get_dispatcher
 from opentelemetry.sdk.trace import TracerProvider
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.llms import ollama
-from crag_core.llms.model import CallLimit, ServerModel
 from crag_core.observability import spans
-from crag_core.observability.spans import PLACE, LlamaSpans, Spans
+from crag_core.observability.spans import Spans
 from crag_core.pipeline.run import Listener, Run
-from tests.fakes import ANSWER, QUESTION, USEFUL, Bench, Diary, FakeModel, passage
-from tests.stand_ins.engines import ScriptedModel
-from tests.stand_ins.ollama_server import MODEL, OllamaServer
+from tests.fakes import QUESTION, USEFUL, Bench, Diary, FakeModel, passage
 from tests.stand_ins.otlp_server import OTLPServer, plain
 
 ROOT = Path(__file__).parents[2]
@@ -42,14 +36,11 @@ class Sent:
     def __init__(self, endpoint: str) -> None:
         self.provider: TracerProvider = spans._provider(endpoint, "1.2.3")
         self.spans = Spans(self.provider, "1.2.3")
-        self.llama = LlamaSpans(self.provider.get_tracer("llama_index"))
-        get_dispatcher().add_span_handler(self.llama)
 
     def flush(self) -> None:
         self.provider.force_flush()
 
     def close(self) -> None:
-        get_dispatcher().span_handlers.remove(self.llama)
         self.provider.shutdown()
 
 
@@ -58,13 +49,6 @@ def sent(collector: OTLPServer) -> Iterator[Sent]:
     made = Sent(collector.url)
     yield made
     made.close()
-
-
-@pytest.fixture
-def model() -> Iterator[ServerModel]:
-    """A real client of LlamaIndex, with a server that speaks Ollama's wire."""
-    with OllamaServer(ScriptedModel([ANSWER] * 20)) as server:
-        yield ollama.model(server.url, MODEL, 20.0, CallLimit(2))
 
 
 def bench_with(observer: Listener, **fields: object) -> Bench:
@@ -93,32 +77,27 @@ def test_a_run_is_one_trace_of_its_steps(sent: Sent, collector: OTLPServer) -> N
         assert found["crag.seconds"] == pytest.approx(step.seconds)
         assert (found["crag.state"], found["crag.model_calls"]) == (step.state.value, step.usage.calls)
     assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in steps)
-    assert PLACE.get() is None, "the run is over"
+    assert spans._place() is None, "the run is over"
 
 
-def test_calls_of_llama_index_are_below_the_step_that_makes_them(
-    sent: Sent, collector: OTLPServer, model: ServerModel
-) -> None:
-    bench_with(sent.spans, model=model, best=0.5).pipeline.run(QUESTION)
+def test_spans_that_others_begin_in_a_step_stand_below_it(sent: Sent, collector: OTLPServer) -> None:
+    def call() -> None:
+        with sent.provider.get_tracer("other").start_as_current_span("call"):
+            pass
+
+    bench_with(sent.spans).pipeline.run(QUESTION, Run(Diary(retrieve=call)))
     sent.flush()
-    by_id = {span.span_id: span for span in collector.spans}
-    calls = [span for span in collector.spans if span.name.startswith("Ollama.")]
-    parents = {span.name: {by_id[one.parent_span_id].name for one in calls if one.name == span.name} for span in calls}
-    assert parents == {"Ollama.astream_chat": {"crag.step.rewrite", "crag.step.answer"}}, "both are read as they come"
-    assert {plain(span.attributes)["gen_ai.request.model"] for span in calls} == {MODEL}
+    assert named(collector, "call").parent_span_id == named(collector, "crag.step.retrieve").span_id
 
 
-def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(
-    sent: Sent, collector: OTLPServer, model: ServerModel
-) -> None:
+def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(sent: Sent, collector: OTLPServer) -> None:
     found = (passage(1, f"{HOSTILE} plugh"), passage(2, USEFUL))
     refused = FakeModel(answer=ModelUnavailable(f"Refused: {HOSTILE}"))
     for best in (0.9, 0.5, 0.1):
-        for answering in (model, refused):
+        for answering in (FakeModel(), refused):
             bench_with(sent.spans, model=answering, best=best, found=found).pipeline.run(HOSTILE)
     sent.flush()
-    assert len(collector.spans) > 40
-    # With the events and attributes of LlamaIndex these would be full of text.
+    assert len(collector.spans) > 30
     raw = b"".join(collector.bodies).decode("utf-8", "replace").casefold()
     for word in ("xyzzy", "hunter2", "plugh", "previous instructions", "vennick", "leaves at nine", "excerpt"):
         assert word not in raw, word
@@ -134,23 +113,6 @@ def test_a_failure_is_told_by_type_and_message(sent: Sent, collector: OTLPServer
         told = plain(span.events[0].attributes)
         assert told["exception.type"] == "ModelUnavailable"
         assert not message or told["exception.message"] == "The server at http://…@models:8000 does not answer."
-
-
-def test_a_call_of_llama_index_that_fails_is_told_by_type_alone(sent: Sent, collector: OTLPServer) -> None:
-    @get_dispatcher().span
-    def chat() -> None:
-        raise ValueError(HOSTILE)
-
-    def call() -> None:
-        with suppress(ValueError):
-            chat()
-
-    bench_with(sent.spans).pipeline.run(QUESTION, Run(Diary(retrieve=call)))
-    sent.flush()
-    (call_span,) = [span for span in collector.spans if span.name.endswith("chat")]
-    assert (call_span.status.code, call_span.status.message) == (2, "ValueError")
-    assert plain(call_span.events[0].attributes) == {"exception.type": "ValueError"}
-    assert call_span.parent_span_id == named(collector, "crag.step.retrieve").span_id
 
 
 # --- where they go ----------------------------------------------------------------------------------------------------

@@ -228,9 +228,7 @@ def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> No
             assert 'crag_runs_total{ending="done"} 3.0' in figures and 'crag_part_works{part="history"} 1.0' in figures
             for question in ("Who inspects the crane?", "When is it inspected?"):
                 told = ask(served, question=question, policy="signals", lower=0.0, upper=1.0, record=True).json()
-            assert "this policy waits 30 s" in str(told["record"]["steps"]), (
-                "two searches within its pause"
-            )
+            assert "this policy waits 30 s" in str(told["record"]["steps"]), "two searches within its pause"
 
 
 def test_ended_by_sigterm_with_a_run_under_way_and_carried_on_by_the_next_start(

@@ -21,20 +21,18 @@ MODEL = "smollm2"
 class OpenAIServer(ModelServer):
     """`POST /v1/chat/completions` and `GET /v1/models`; clients want `api_base` as their base address.
 
-    `has_logprobs`: log probabilities of the first token go with a reply in one go that is asked for them, of up to
-    `most_told` tokens.
+    `has_logprobs`: log probabilities of the first token go with a reply in one go that is asked for them.
     """
 
     chat_path = "/v1/chat/completions"
 
-    def __init__(self, engine: Engine, *, models: Sequence[str] = (MODEL,), most_told: int = 20) -> None:
+    def __init__(self, engine: Engine, *, models: Sequence[str] = (MODEL,)) -> None:
         handlers: dict[tuple[str, str], Handler] = {
             ("GET", "/v1/models"): self._list,
             ("POST", self.chat_path): self._chat,
         }
         super().__init__(engine, models, handlers)
         self.has_logprobs = True
-        self.most_told = most_told
 
     @property
     def api_base(self) -> str:
@@ -51,8 +49,6 @@ class OpenAIServer(ModelServer):
         wire = OpenAIWire(model, f"chatcmpl-{len(self.requests)}", has_usage=bool(options.get("include_usage")))
         if model not in self.models:
             return JSONResponse(wire.error(404, f"The model `{model}` does not exist"), 404)
-        if (body.get("top_logprobs") or 0) > self.most_told:
-            return JSONResponse(wire.error(400, f"top_logprobs must be at most {self.most_told}"), 400)
         stop = body.get("stop") or ()
         ask = Ask(
             messages=tuple(

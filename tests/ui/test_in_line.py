@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.errors import Stopped
+from crag_core.app import model_servers
 from crag_core.pipeline.run_queue import RunQueue, Ticket
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
@@ -81,28 +80,14 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     assert kept is not None and kept.failure is not None
 
 
-def test_a_model_that_serves_others_is_told_of(start: Start) -> None:
+def test_a_model_that_serves_others_is_told_of(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_servers, "LONG_WAIT", 0.0)
     with OllamaServer(ScriptedModel(judging())) as server:
         server.faults.delay_s = 60.0
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
-        other = threading.Event()
-        model = app_state.shared_workbench().servers.model(f"ollama/{MODEL}")
-        assert model is not None
-
-        def ask() -> None:
-            with suppress(Stopped):
-                model.complete((("user", "Hello"),), other)
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        assert wait_until(lambda: server.active == 1, 5.0)
         begin(app)
         job = app.session_state["job"]
-        assert wait_until(lambda: app_state.shared_workbench().servers.is_busy(job.cancel), 20.0)
-        assert "Waiting for the model: it serves others" in shown(app.run())
-        assert not app_state.shared_workbench().servers.is_busy(other)
-        server.faults.clear()
-        other.set()
-        thread.join()
+        assert wait_until(lambda: server.active == 1, 20.0)
+        assert f"{MODEL} has not begun to answer: it loads, or serves others" in shown(app.run())
+        job.stop()
         settle(app)
-        assert app.session_state["trace"].answer is not None

@@ -114,11 +114,11 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
 
 
 def waiting_for(job: Job[Any, Any]) -> str:
-    """What a run waits for in line, or at the model server; "": it is under way."""
+    """Where a run stands in line; "": it is under way."""
     runs = job.ticket.before if job.ticket else None
-    if runs is not None:
-        return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
-    return "Waiting for the model: it serves others" if app_state.workbench().servers.is_busy(job.cancel) else ""
+    if runs is None:
+        return ""
+    return f"In line: {counted(runs, 'run')} before yours" if runs else "In line: yours is next"
 
 
 def _doing(job: RunJob) -> str:
