@@ -10,7 +10,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.evaluator import NamedEvaluator
-from crag_core.evaluators.named.files import OnStatus, find_kept, no_status
+from crag_core.evaluators.named.files import OnStatus, no_status
 from crag_core.evaluators.named.names import parse_name
 from crag_core.evaluators.policies import DEFAULT, find_policy
 from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
@@ -48,23 +48,6 @@ def sample_bench(workbench: Workbench, tell: OnStatus, cancel: Cancel) -> Workbe
         tell(f"Indexing {len(missing)} sample documents, apart from yours")
         own.store.ingest(missing, cancel=cancel)
     return own
-
-
-SECONDS_A_PARAMETER = 5.5e-9
-"""Of a chunk of about 200 tokens on one free core of a laptop, as cross-encoder/ms-marco-MiniLM-L-12-v2 took it."""
-SECONDS_A_CHUNK = 0.02
-"""For what else there is to do: to retrieve it, and to keep its grade."""
-
-
-def expected_seconds(name: str, chunks: int) -> float | None:
-    """About what grading so many chunks takes on the CPU, by the size of the model without its vocabulary; None where
-    its files are not here, or cannot be read."""
-    try:
-        files = find_kept(parse_name(name))
-        busy = files.busy_parameters if files else None
-    except CragError:
-        return None
-    return (busy * SECONDS_A_PARAMETER + SECONDS_A_CHUNK) * chunks if busy else None
 
 
 def calibrate(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from crag_core.app.background_jobs import Job
-from crag_core.app.calibration import calibrate, expected_seconds
+from crag_core.app.calibration import calibrate
 from crag_core.base.errors import CragError
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.evaluators.cascade import parse_cascade
@@ -47,12 +45,6 @@ def why_not(name: str) -> str:
     except CragError as error:
         return error.message
     return ""
-
-
-@st.cache_data(ttl=60, show_spinner=False, max_entries=20)
-def seconds(name: str, chunks: int) -> float | None:
-    """What a calibration may take; None where the files are not here yet."""
-    return expected_seconds(name, chunks)
 
 
 def job(name: str) -> CalibrationJob | None:

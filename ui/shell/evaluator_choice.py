@@ -96,20 +96,17 @@ def _draw_start(name: str, is_first: bool) -> None:
         "Calibrate on the sample", on_click=named_evaluators.start, args=(name, None),
         type="primary" if is_first else "secondary", icon=":material/tune:", key="calibrate_sample", width="stretch",
     )  # fmt: skip
-    st.caption(f"{_cost(name, size)} It has an index of its own; yours is not touched.")
+    st.caption(f"{_cost(size)} It has an index of its own; yours is not touched.")
     if labelled is not None and labelled.name != tune_state.SAMPLE:
         st.button(
             f"Calibrate on {plain(labelled.name)}", on_click=named_evaluators.start, args=(name, labelled),
             icon=":material/tune:", key="calibrate_own", width="stretch",
         )  # fmt: skip
-        st.caption(f"{_cost(name, len(labelled.questions))} The set of the Tune page, over your documents.")
+        st.caption(f"{_cost(len(labelled.questions))} The set of the Tune page, over your documents.")
 
 
-def _cost(name: str, questions: int) -> str:
-    chunks = questions * app_state.settings().top_k
-    seconds = named_evaluators.seconds(name, chunks)
-    time = "after its download" if seconds is None else f"about {_rounded(seconds)}"
-    return f"{counted(questions, 'question')}, {chunks} chunks, {time}."
+def _cost(questions: int) -> str:
+    return f"{counted(questions, 'question')}, {questions * app_state.settings().top_k} chunks."
 
 
 def _rounded(seconds: float) -> str:

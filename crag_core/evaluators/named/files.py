@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -67,40 +66,21 @@ class ModelFiles:
     def has(self, name: str) -> bool:
         return (self.folder / name).is_file()
 
-    @cached_property
-    def busy_parameters(self) -> int:
-        """Those that every token passes: all but the vocabulary. Raises `EvaluatorUnavailable` without safetensors."""
-        from safetensors import SafetensorError, safe_open
-
-        found, paths = 0, sorted(self.folder.glob(f"*{WEIGHTS}"))
-        if not paths:
-            others = sorted(path.name for path in self.folder.glob("*") if path.suffix in _OTHER_WEIGHTS)
-            raise EvaluatorUnavailable(
-                f"Expected weights in a file *{WEIGHTS} in {self.folder}, found {', '.join(others[:3]) or 'none'}. "
-                "Pickled weights are not read, since reading them runs code.",
-                hint="Save the model again with safetensors, or choose a revision that has them.",
-            )
-        for path in paths:
-            try:
-                with safe_open(path, "numpy") as opened:
-                    names = [name for name in opened.keys() if "embed" not in name]  # noqa: SIM118  # it is no dict
-                    found += sum(prod(opened.get_slice(name).get_shape()) for name in names)
-            except (OSError, SafetensorError) as error:
-                raise EvaluatorUnavailable(
-                    f"{path.name} in {path.parent} is no safetensors file ({str(error)[:100]}).",
-                    hint="Download the model again; a stub of Git LFS holds no weights.",
-                ) from error
-        return found
+    def check_weights(self) -> None:
+        """Raises `EvaluatorUnavailable` without safetensors."""
+        if any(self.folder.glob(f"*{WEIGHTS}")):
+            return
+        others = sorted(path.name for path in self.folder.glob("*") if path.suffix in _OTHER_WEIGHTS)
+        raise EvaluatorUnavailable(
+            f"Expected weights in a file *{WEIGHTS} in {self.folder}, found {', '.join(others[:3]) or 'none'}. "
+            "Pickled weights are not read, since reading them runs code.",
+            hint="Save the model again with safetensors, or choose a revision that has them.",
+        )
 
 
 def find_files(name: ModelName, tell: OnStatus = no_status, pinned: str = "") -> ModelFiles:
     """The newest files of `name`, or of its commit `pinned`; raises `EvaluatorUnavailable`."""
     return _folder(Path(name.source)) if name.is_folder else _snapshot(name, tell, pinned)
-
-
-def find_kept(name: ModelName) -> ModelFiles | None:
-    """What is on this machine, without asking the hub; None: nothing is. Raises `EvaluatorUnavailable`."""
-    return _folder(Path(name.source)) if name.is_folder else _kept(name, name.revision)
 
 
 # --- a folder ---------------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def _check(files: ModelFiles) -> str:
     if files.has(ADAPTER):
         hint = "Merge it into that model, and save the whole in a folder of its own."
         raise _cannot(f"an adapter ({ADAPTER}), which changes another model", hint)
-    _ = files.busy_parameters  # raises without safetensors
+    files.check_weights()
     kind = str(files.config.get("model_type", ""))
     if files.config.get("auto_map") and kind not in CONFIG_MAPPING:
         raise _cannot(f"its model type {kind!r} needs code of its own, which is not run")

@@ -13,7 +13,7 @@ from huggingface_hub import close_session, constants
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.passages import Passage
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
-from crag_core.evaluators.named.files import find_files, find_kept
+from crag_core.evaluators.named.files import find_files
 from crag_core.evaluators.named.names import parse_name
 from tests.evaluators.named import tiny_models
 from tests.stand_ins.hub_server import HubServer
@@ -49,7 +49,6 @@ def test_model_is_downloaded_once_and_told_in_one_line(hub: HubServer, tmp_path:
     (tmp_path / "one" / "modeling_own.py").write_text("raise SystemExit")
     commit = hub.put(NAME, tmp_path / "one", "main")
     told: list[str] = []
-    assert find_kept(parse_name(f"hf:{NAME}")) is None
     found = find_files(parse_name(f"hf:{NAME}"), told.append)
     assert found.revision == commit
     assert told == [f"Downloading hf:{NAME}"]
@@ -95,7 +94,7 @@ def test_what_cannot_be_had_is_told(hub: HubServer, tmp_path: Path, monkeypatch:
     assert "accepted its terms" in refusal("hf:harbour/gated").message
     assert hub.fetched == []
     with pytest.raises(EvaluatorUnavailable, match=r"found none\. Pickled weights are not read"):
-        _ = find_files(parse_name("hf:harbour/pickled")).busy_parameters
+        find_files(parse_name("hf:harbour/pickled")).check_weights()
     assert "pytorch_model.bin" not in hub.fetched
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert "HF_HUB_OFFLINE is set, so it is not downloaded" in refusal(f"hf:{NAME}").message

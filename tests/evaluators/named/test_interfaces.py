@@ -221,7 +221,7 @@ REFUSED: dict[str, tuple[Save, str]] = {
     "embedding model": (_embedding_model, "embeds texts and does not judge pairs"),
     "module of its own": (_foreign_module, "custom_code.Head"),
     "pickled weights": (_pickled, "found pytorch_model.bin"),
-    "stub of Git LFS": (_stub, "is no safetensors file"),
+    "stub of Git LFS": (_stub, "cannot be read"),
     "no folder": (lambda f: f / "gone", "no such folder"),
     "empty folder": (lambda f: f, "no such file in it"),
 }  # fmt: skip
