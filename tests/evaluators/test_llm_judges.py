@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from threading import Event
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import ModelUnavailable, Stopped
+from crag_core.base.errors import ModelUnavailable
 from crag_core.base.prompts import replies
 from crag_core.base.protocols import Messages
 from crag_core.base.types.grades import Grade
@@ -154,48 +154,9 @@ def server() -> Iterator[OllamaServer]:
         yield server
 
 
-def grade_at(server: OllamaServer, kind: str, *found: Passage, cancel: Event | None = None) -> tuple[Grade, ...]:
+def grade_at(server: OllamaServer, kind: str, *found: Passage) -> tuple[Grade, ...]:
     model = ollama.model(server.url, MODEL, 10.0, CallLimit(2))
-    return KINDS[kind](model).grade(QUESTION, found, cancel or Event())
-
-
-def fail_status(server: OllamaServer) -> None:
-    server.faults.status = 500
-
-
-def fail_dying(server: OllamaServer) -> None:
-    server.faults.die_after = 0
-
-
-def fail_missing(server: OllamaServer) -> None:
-    server.models = []
-
-
-@pytest.mark.parametrize(
-    ("fail", "words"),
-    [
-        (fail_status, "failed"),
-        (fail_dying, "went away"),
-        (OllamaServer.stop, "ollama serve"),
-        (fail_missing, f"ollama pull {MODEL}"),
-    ],
-)
-def test_a_server_that_fails_is_an_outage(
-    server: OllamaServer, fail: Callable[[OllamaServer], None], words: str
-) -> None:
-    fail(server)
-    grades = grade_at(server, "judge", *passages(2))
-    assert [(one.score, one.retryable) for one in grades] == [(None, True)] * 2
-    assert all(words in one.cause for one in grades) and server.chat_calls <= 2
-
-
-def test_a_stop_raises_and_closes_the_connections(server: OllamaServer) -> None:
-    server.faults.delay_s = 10.0
-    cancel = Event()
-    cancel.set()
-    with pytest.raises(Stopped):
-        grade_at(server, "judge", *passages(4), cancel=cancel)
-    assert server.wait_for_disconnects(min(2, len(server.requests)))
+    return KINDS[kind](model).grade(QUESTION, found, Event())
 
 
 SENT: dict[str, tuple[dict[str, Any], int]] = {

@@ -54,10 +54,6 @@ def test_away_at_the_start_breaks_off_at_the_grades_and_goes_on_when_it_is_back(
     assert heard(server) == WHOLE
 
 
-ASKED = 1
-"""Ollama is asked once what the model reads."""
-
-
 @pytest.mark.parametrize("name", ["grade", "extract", "rewrite", "answer"])
 def test_killed_at_any_step_keeps_the_steps_before_it_and_asks_nothing_twice(
     open_bench: Open, server: OllamaServer, name: str
@@ -144,43 +140,6 @@ def test_a_reply_that_drips_has_an_end(
         assert broken.failure is not None and dripping.url in broken.failure.summary
         assert "took longer than 2 s in all" in broken.failure.summary and "went away" not in broken.failure.summary
         assert broken.seconds < 10, "in all, not once for each chunk"
-
-
-CLOSED = b"\r\nconnection: close\r\n"
-"""Else the next request may still go over the same connection, and be no new one to count."""
-
-
-def saying(body: str, kind: str = "application/json") -> bytes:
-    head = f"\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
-    return b"HTTP/1.1 200 OK" + CLOSED.rstrip() + head.encode() + body.encode()
-
-
-SHAPES = {
-    "a list": '["yes"]',
-    "a message without content": '{"message": {"role": "assistant"}, "done": true}',
-    "choices that are numbers": '{"choices": [5]}',
-    "lists without end": "[" * 50_000,
-}
-"""JSON of another shape than a reply has; tests/llms/test_model_shapes.py has more."""
-PAGE = b"content-type: text/html\r\ncontent-length: 18\r\n\r\n<html>Hello</html>"
-NONSENSE = {
-    **{name: saying(body) for name, body in SHAPES.items()},
-    "a page": b"HTTP/1.1 200 OK" + CLOSED + PAGE,
-    "no HTTP": b"220 smtp.example.org ESMTP\r\n",
-    "an error": b"HTTP/1.1 500 Oops" + CLOSED + b'content-length: 15\r\n\r\n{"error":"oops"}',
-}
-
-
-@pytest.mark.parametrize("says", NONSENSE.values(), ids=NONSENSE)
-def test_nonsense_is_a_failure_in_words_and_never_a_grade(open_bench: Open, says: bytes) -> None:
-    with Wire(says) as babbling:
-        workbench = open_bench(ollama_host=babbling.url)
-        pipeline = workbench.engine(judged(workbench))
-        looks = babbling.accepted
-        broken = pipeline.run(QUESTION)
-        assert broken_at(broken) == "grade" and kept(broken) == (3, 0)
-        assert broken.failure is not None and babbling.url in broken.failure.summary
-        assert babbling.accepted - looks == 3 + ASKED
 
 
 def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:

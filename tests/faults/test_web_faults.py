@@ -15,7 +15,7 @@ from tests.faults.conftest import Open
 from tests.faults.parts import QUESTION, broken_at, searching, step
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.json_server import Mishaps, Said
-from tests.stand_ins.searxng_server import BROKEN, START_PAGE, TOO_MANY, SearXNGServer
+from tests.stand_ins.searxng_server import TOO_MANY, SearXNGServer
 
 FOUND = [WebResult(f"Dues {n}", f"https://example.org/{n}", "A yacht pays 14 pounds a night.") for n in range(10)]
 
@@ -63,17 +63,11 @@ def test_away_at_the_start_is_told_and_asked_again_on_request(open_bench: Open, 
 
 
 MISHAPS = {
-    "killed in mid-reply": (Mishaps(is_cut=True), WebOutcome.FAILED, "could not be asked"),
     "accepts and never answers": (Mishaps(delay_s=60.0), WebOutcome.TIMED_OUT, "did not answer within 1 s"),
-    "one byte at a time": (Mishaps(drip_s=0.05), WebOutcome.TIMED_OUT, "did not answer within 1 s"),
-    "half a JSON": (Mishaps(said=BROKEN), WebOutcome.FAILED, "something that is not SearXNG's JSON"),
-    "a page": (Mishaps(said=START_PAGE), WebOutcome.FAILED, "something that is not SearXNG's JSON"),
-    "another JSON": (Mishaps(said=Said(["yes"])), WebOutcome.FAILED, "something that is not SearXNG's JSON"),
     "an error": (Mishaps(said=Said(b"", 500)), WebOutcome.FAILED, "could not be asked (HTTP 500)"),
     "too many requests": (Mishaps(said=TOO_MANY), WebOutcome.RATE_LIMITED, "is limiting the rate of requests"),
-    "without end": (Mishaps(is_endless=True), WebOutcome.FAILED, "answered with more than 2 MB"),
-    "in another packing": (Mishaps(is_packed=True, coding="br"), WebOutcome.FAILED, "a packing that it was not asked"),
 }
+"""tests/websearch has more."""
 
 
 @pytest.mark.parametrize(("mishaps", "outcome", "told"), MISHAPS.values(), ids=MISHAPS)

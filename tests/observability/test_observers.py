@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import socket
-import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from crag_core.base.errors import PortUnavailable
 from crag_core.base.types.steps import Step, StepState, Usage
@@ -21,6 +19,7 @@ from crag_core.observability.metrics import Metrics, serve
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, web_page
+from tests.observability.scraped import read
 
 QUESTION = "What does the ferry cost?"
 AGENTIC = replace(policy("agentic"), skip=())
@@ -216,25 +215,6 @@ def finished(name: str, *scores: float | None, **fields: object) -> Trace:
     return replace(run, corrections=carried_out(run, reroute(run, run.settings.policy)))
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def scrape(metrics: Metrics) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """What a really served port says, by sample name and labels."""
-    port = free_port()
-    serve(metrics.registry, port, "127.0.0.1")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as reply:
-        families = list(text_string_to_metric_families(reply.read().decode()))
-    return {
-        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
 def test_decisions_corrections_latency_and_score_can_be_scraped() -> None:
     metrics = Metrics()
     expansion = round_of("expand", passage("p4"))
@@ -245,10 +225,10 @@ def test_decisions_corrections_latency_and_score_can_be_scraped() -> None:
         finished("signals", 0.5, 0.5, web=searched(NEWS)),
     ):
         metrics.finished(ASSEMBLED, run)
-    samples = scrape(metrics)
+    samples = read(metrics)
 
     def value(name: str, **labels: str) -> float | None:
-        return samples.get((name, tuple(sorted(labels.items()))))
+        return next((number for found, number in samples.all(name) if found == labels), None)
 
     assert value("crag_decisions_total", category="RELEVANT") == 2
     assert value("crag_decisions_total", category="PARTIAL") == 1
@@ -297,6 +277,3 @@ def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest
         "model_calls": 2,
         "cache_hit": False,
     }
-
-
-# Lines on standard error
