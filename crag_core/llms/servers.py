@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TypeGuard
-from urllib.parse import urlsplit
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.network.addresses import check_url
+from crag_core.base.network.addresses import check_url, is_server
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 _EVERY_ADDRESS = ("", "0.0.0.0", "[::]")  # fit to listen on, not to connect to
@@ -114,16 +113,8 @@ def _check(variable: str, given: str, url: str) -> None:
             f"{variable}: expected one address, found {count}.",
             hint="Put LiteLLM or nginx in front of several servers: docs/scaling.md",
         )
-    if not _is_address(url):
+    if not is_server(url):
         what = "." if "@" in given else f': "{given[:80]}".'  # it may hold a password
         needed = f"It needs http:// or https:// and a host. Example: {_EXAMPLES[variable]}"
         raise BadRecord(f"{variable}: not an address{what}", hint=needed)
     check_url(variable, url)
-
-
-def _is_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # its words may hold a part of the password
-        return False

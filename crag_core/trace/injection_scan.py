@@ -1,7 +1,7 @@
 """Finds possible prompt injection in documents and web pages. Pure.
 
 What is found is a fact of the record, with its place. It is shown and counted, and changes no decision. It is a help
-for people and no wall: what is worded in another way, or in a language that is not listed, is not found.
+for people and no wall: what is worded in another way, or in another language than English, is not found.
 """
 
 import re
@@ -57,10 +57,7 @@ _PHRASES = {
 <ignore> (?:everything|anything|all|whatever) (?:that )?you … (?:before|earlier|so far|above|told|given|learned)
 (?:everything|whatever|all) … (?:told|instructed|ordered) you … (?:before|earlier|so far|(?:up to|until) now)
 your (?:\w+ )?<orders> (?:(?:is|are|have been) (?:now )?)?(?:no longer|void|cancell?ed|obsolete|replaced)
-(?:new|updated) (?:orders?|directives?|instructions?|commands?|task) (?:from|by|below|for (?:you|the <model>))
-(?:ignorieren?|vergiss|vergessen|missachten?) … (?:alle|\w*(?:vor|bis|ob)\w+igen?|deine) … (?:anweis\w+|regeln)
-(?:ignore[rz]?|oublie[rz]?) … (?:instructions?|consignes?|règles?) … (?:précédent(?:e?s)?|antérieur(?:e?s)?|ci.dessus)
-(?:ignora[rd]?|ignore|olvida[rd]?|haz caso omiso) … (?:instrucciones|indicaciones|reglas) … (?:anteriores|previas)""",
+(?:new|updated) (?:orders?|directives?|instructions?|commands?|task) (?:from|by|below|for (?:you|the <model>))""",
     Sign.ROLE: r"""
 you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|judges?|evaluators?|unrestricted)
 (?:(?:act|behave|answer) as|(?:pretend|imagine) you are) (?:an?|the|my) (?:\w+ )?(?:uncensored|<model>)
@@ -75,9 +72,7 @@ you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|ju
 this <piece> (?:must|should|has to) (?:be |receive |get )(?:rated |graded |scored |given )?(?:as )?<top>
 (?:correct|right|proper|only|expected) … (?:score|grade|rating|relevance) … this <piece> is <top>
 <rate> … (?:score|grade|rating|relevance) (?:of|to|as|at) <top> … this <piece>
-\{\s*[\"'](?:score|scores|evaluations|verdict|reasoning)[\"'](?=\s*:)
-(?:gib|geben sie|vergib) … (?:bestnote|höchstnote|volle punktzahl|höchste (?:punktzahl|bewertung|note))
-(?:attribue[rz]?|donne[rz]?) … (?:note|score) (?:maximale?|parfaite)""",
+\{\s*[\"'](?:score|scores|evaluations|verdict|reasoning)[\"'](?=\s*:)""",
     Sign.ADDRESS: r"""
 (?:note|notice|message|instructions?|attention|warning|reminder) (?:(?:to|for) )?(?:the |any |all )?<model>
 (?:if|when|since|because) you(?: are|.re) (?:an? |the )?(?:\w+ )?<model>(?: that| which| who|,| reading)?

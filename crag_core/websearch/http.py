@@ -8,11 +8,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import BadRecord, Stopped
-from crag_core.base.network.addresses import check_url, without_login
+from crag_core.base.network.addresses import check_url, is_server, without_login
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.results import on_one_line, well_formed
@@ -29,28 +28,16 @@ def read_address(provider: str, text: str) -> tuple[str, tuple[str, str] | None]
 
     Raises `BadRecord` for anything but http:// or https:// with a host, a port and a path as they please.
     """
-    import httpx
-
-    try:
-        parts = urlsplit(text)
-        (parts.hostname or "").encode("idna")  # as the name look-up does, which fails without saying what is wrong
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        url, login = without_login(f"{parts.scheme}{text[len(parts.scheme) :]}")
-        httpx.URL(url)
-    except (ValueError, httpx.InvalidURL):  # the error may quote a part of the password
-        raise _bad(provider, text) from None
-    if not usable or _NOT_IN_AN_ADDRESS.search(text):
-        raise _bad(provider, text)
+    if not is_server(text) or _NOT_IN_AN_ADDRESS.search(text):
+        shown = text.rpartition("@")[2]  # what stands before it may be a password
+        raise BadRecord(
+            f"{provider}: expected an address such as http://localhost:8080, found {shown[:80]!r}.",
+            hint="It needs http:// or https:// and a host, and may have a port and a path, but no “?” or “#”.",
+        )
     check_url(provider, text)
+    scheme, _, rest = text.partition(":")
+    url, login = without_login(f"{scheme.lower()}:{rest}")
     return url.rstrip("/"), login
-
-
-def _bad(provider: str, text: str) -> BadRecord:
-    shown = text.rpartition("@")[2]  # what stands before it may be a password
-    return BadRecord(
-        f"{provider}: expected an address such as http://localhost:8080, found {shown[:80]!r}.",
-        hint="It needs http:// or https:// and a host, and may have a port and a path, but no “?” or “#”.",
-    )
 
 
 LARGEST_REPLY = 2_000_000  # bytes
@@ -164,7 +151,7 @@ async def _ask(call: Call, seconds: float) -> tuple[int, bytes]:
         place = call.url.partition("://")[2].partition("/")[0]
         why = f"could not be reached at {place} ({call.shortened(error)}); check the address and the connection"
         raise NoAnswer(WebOutcome.FAILED, why) from None
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise NoAnswer(WebOutcome.FAILED, f"could not be asked ({call.shortened(error)})") from None
 
 

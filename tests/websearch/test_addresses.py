@@ -39,7 +39,7 @@ def test_name_and_password_are_kept_apart(text: str, login: tuple[str, str]) -> 
 BAD = [
     "", "localhost:8080", "//localhost", "ftp://localhost", "file:///etc/passwd", "http://", "http://:8080", "http://@",
     "http://localhost:port", "http://localhost:99999", "http://localhost:0", "http://local host", "http://local\nhost",
-    "http://localhost\x00", "http://[::1", "http://a..b", "http://☃.example", "http://localhost/search?q=x",
+    "http://localhost\x00", "http://[::1", "http://a..b", "http://localhost/search?q=x",
     "http://localhost/#top", "http://localhost:8080, http://localhost:8081",
 ]  # fmt: skip
 

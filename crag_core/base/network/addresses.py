@@ -61,6 +61,16 @@ def why_not_public(host: str) -> str:
     return "" if is_public else f"{address} is no public address"
 
 
+def is_server(url: str) -> bool:
+    """Whether a request can be sent there: http or https, a host that can be looked up, a port if any."""
+    try:
+        parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # as the look-up does, which fails without saying what is wrong
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # its words may hold a part of the password
+        return False
+
+
 def check_url(what: str, url: str) -> None:
     """Raises `BadRecord` for a URL that leads to such a host; `what` names the setting."""
     try:
