@@ -220,7 +220,7 @@ def test_the_web_away_or_back_and_a_pause_between_two_searches(home: Path) -> No
             assert with_web["metadata"]["cragWebSearchUsed"] and with_web["sources"][-1]["origin"] == "web"
             assert ask(served, use_web_search=False).json()["metadata"]["cragWebSearchUsed"] is False
             web.stop()
-            away = ask(served, question="How much does the crane lift?")
+            away = ask(served, question="How much does the crane lift?", record=True)
             assert away.status_code == 200 and "SearXNG could not be reached" in away.text
             assert away.json()["answer"] and not away.json()["metadata"]["cragWebSearchUsed"]
             web.start()
