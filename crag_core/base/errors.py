@@ -107,11 +107,7 @@ class ModelUnavailable(CragError):
 
 
 class PromptTooLong(ModelUnavailable):
-    """The server found a prompt longer than its model reads at once; `said` is what it said."""
-
-    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.said = said
+    """The server found a prompt longer than its model reads at once."""
 
 
 class ModelMissing(CragError):
@@ -123,11 +119,7 @@ class PortUnavailable(CragError):
 
 
 class NoLogProbabilities(CragError):
-    """The server tells the text of a reply, `said`, and not how probable its tokens were."""
-
-    def __init__(self, message: str, *, hint: str = "", said: str = "") -> None:
-        super().__init__(message, hint=hint)
-        self.said = said
+    """The server tells the text of a reply, and not how probable its tokens were."""
 
 
 class Busy(CragError):

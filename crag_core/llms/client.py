@@ -161,23 +161,23 @@ class LlamaIndexClient:
         A reply that ends without a word has none, and is one all the same.
         """
         if self._first is None:
-            raise self._without_probabilities("")
+            raise self._without_probabilities()
         waiting = _Waiting(self._timeouts)
         try:
             sent = [{"role": role, "content": text} for role, text in _sound(messages)]
             reply = first_token(await waiting.wait(self._first(sent)))
         except Exception as error:
             refused = "logprob" in str(error).lower() and not isinstance(error, CragError)
-            raise (self._without_probabilities("") if refused else self._explained(error)) from error
+            raise (self._without_probabilities() if refused else self._explained(error)) from error
         if reply.text and not reply.top_logprobs:
-            raise self._without_probabilities(reply.text)
+            raise self._without_probabilities()
         on_begin()
         yield reply
         yield reply.usage
 
-    def _without_probabilities(self, said: str) -> NoLogProbabilities:
+    def _without_probabilities(self) -> NoLogProbabilities:
         message, hint = self._no_probabilities
-        return NoLogProbabilities(message, hint=hint, said=said)
+        return NoLogProbabilities(message, hint=hint)
 
     def _explained(self, error: Exception) -> Exception:
         return error if isinstance(error, CragError) else self._explain(error) or error

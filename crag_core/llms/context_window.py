@@ -92,16 +92,10 @@ def words_of(error: object) -> str:
     return str(found)
 
 
-def too_long(error: Exception) -> str:
-    """What a server said that found a prompt too long, in its words; "" for another failure."""
-    said = f"{getattr(error, 'error', '')} {getattr(error, 'body', '')} {error}"[:4000]
-    return said if _TOO_LONG.search(said) else ""
-
-
 def describe_length(error: Exception, called: str, name: str) -> PromptTooLong | None:
     """In words for people that a prompt was too long; None for another failure."""
-    said = too_long(error)
-    if not said:
+    said = f"{getattr(error, 'error', '')} {getattr(error, 'body', '')} {error}"[:4000]
+    if not _TOO_LONG.search(said):
         return None
     counted, reads = _number(_COUNTED, said), _number(_READS, said)
     size = f": {counted:,} tokens" if counted else ""
@@ -109,7 +103,6 @@ def describe_length(error: Exception, called: str, name: str) -> PromptTooLong |
     return PromptTooLong(
         f"The question and its evidence are too long for {name!r} at {called}{size}{most}.",
         hint="Ask for fewer chunks, unpin long files, or choose a model with a longer context.",
-        said=said,
     )
 
 

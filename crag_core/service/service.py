@@ -247,21 +247,8 @@ class Service:
             found = find_policy(asked.policy, self.workbench.config)
             policy = found.with_thresholds_for(made.evaluator, made.strip_evaluator)
         if asked.preset:
-            policy = self._preset(policy, asked.preset, trace)
+            policy = policy.preset(asked.preset)
         return with_thresholds(policy, asked)
-
-    def _preset(self, policy: Policy, name: str, trace: Trace) -> Policy:
-        if name in {one.name for one in policy.presets}:
-            return policy.preset(name)
-        _check_preset(name)
-        tuned, judge = self.workbench.find_preset(name), trace.settings.evaluator.name
-        if tuned.policy != policy.name or tuned.conditions.evaluator != judge:
-            raise WrongUse(
-                f"The preset {tuned.name!r} was chosen for {tuned.policy} and {tuned.conditions.evaluator}, and this "
-                f"run has {policy.name} and {judge}.",
-                hint="Thresholds belong to a policy and an evaluator: name another preset.",
-            )
-        return tuned.applied_to(policy)
 
     def _kept_run(self, run_id: str) -> Trace:
         found = self.workbench.history.load(run_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -97,19 +96,6 @@ def test_who_chooses_nothing_is_judged_by_it_and_both_parts_are_recorded(workben
 # --- absent, altered, trained again ---------------------------------------------------------------------------------
 
 
-def remove(folder: Path) -> None:
-    shutil.rmtree(folder)
-
-
-def alter(folder: Path) -> None:
-    (folder / "rarity.json").write_text("{}", "utf-8")
-
-
-def leave_pointer(folder: Path) -> None:
-    """As a checkout does that has not fetched its large files."""
-    (folder / "model.onnx").write_text("version https://git-lfs.github.com/spec/v1\n", "utf-8")
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A trained evaluator of this test's own."""
@@ -118,11 +104,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
-@pytest.mark.parametrize("spoil", [remove, alter, leave_pointer])
-def test_without_its_files_a_run_ends_at_grading_and_says_what_to_do(
-    workbench: Workbench, folder: Path, spoil: Callable[[Path], None]
-) -> None:
-    spoil(folder)
+def test_without_its_files_a_run_ends_at_grading_and_says_what_to_do(workbench: Workbench, folder: Path) -> None:
+    shutil.rmtree(folder)
     trace = run(workbench)
     assert trace.passages and trace.grades is None and trace.decision is None and trace.answer is None
     assert trace.failure is not None and trace.failure.name == "grade"

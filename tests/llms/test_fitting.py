@@ -52,7 +52,7 @@ class Counting:
     def _count(self, messages: Messages) -> int:
         self.sent.append(int(sum(len(text) for _, text in messages) * self.each))
         if self.sent[-1] + ANSWER_TOKENS > self.reads:
-            raise PromptTooLong("Too long.", said=f"request ({self.sent[-1]} tokens) exceeds the context size")
+            raise PromptTooLong("Too long.")
         return self.sent[-1]
 
     async def pieces(

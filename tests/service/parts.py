@@ -52,11 +52,6 @@ class Served:
     def client(self, token: str = TOKEN, **options: Any) -> httpx.Client:
         return httpx.Client(base_url=self.url, headers=headers(token), timeout=60, **PLAIN, **options)
 
-    def clients(self, token: str = TOKEN) -> httpx.AsyncClient:
-        """For many requests at once, each on a connection of its own."""
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
-        return httpx.AsyncClient(base_url=self.url, headers=headers(token), timeout=120, limits=limits, **PLAIN)
-
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
         return self.process.wait(30)

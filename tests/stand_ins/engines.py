@@ -27,14 +27,12 @@ class Token(dict[str, float]):
 
 @dataclass(frozen=True)
 class Ask:
-    """One request, whatever the wire. `schema` is a JSON schema, "json" for any object, or `None` for free text."""
+    """One request, whatever the wire. `schema` is a JSON schema, or `None` for free text."""
 
     messages: tuple[Message, ...]
-    schema: Mapping[str, Any] | str | None = None
+    schema: Mapping[str, Any] | None = None
     max_tokens: int | None = None
     temperature: float | None = None
-    seed: int | None = None
-    stop: tuple[str, ...] = ()
     top: int = 0
     """So many of the likeliest tokens are wanted with their log probabilities."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -42,27 +41,17 @@ class Mishaps:
     """Switches read by every request as it is served; all off by default. They combine.
 
     said          this instead of the answer
-    from_request  the mishaps happen from this request on, counted from 1
     delay_s       wait before the first byte, headers included
     drip_s        send the body byte by byte, with this pause before each
     is_cut        close the connection after half of the body
     is_endless    repeat the body until the client leaves
-    is_packed     gzip the body; `coding` is what the header says of it, and may lie
     """
 
     said: Said | None = None
-    from_request: int = 1
     delay_s: float = 0.0
     drip_s: float = 0.0
     is_cut: bool = False
     is_endless: bool = False
-    is_packed: bool = False
-    coding: str = "gzip"
-
-    def clear(self) -> None:
-        """Switch everything off again."""
-        for switch in fields(self):
-            setattr(self, switch.name, switch.default)
 
 
 class JsonServer(LocalServer):
@@ -102,14 +91,11 @@ class JsonServer(LocalServer):
         return exchange
 
     async def _send(self, scope: Scope, send: Send) -> None:
-        mishaps = self.mishaps if len(self.heard) >= self.mishaps.from_request else Mishaps()
+        mishaps = self.mishaps
         said = mishaps.said or self.answer(self.heard[-1])
         body = said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode()
-        body = gzip.compress(body) if mishaps.is_packed else body
         await asyncio.sleep(mishaps.delay_s)
         headers = {"content-type": said.media_type, **said.headers}
-        if mishaps.is_packed:
-            headers["content-encoding"] = mishaps.coding
         if not mishaps.is_endless:
             headers["content-length"] = str(len(body))
         listed = [(name.encode(), value.encode()) for name, value in headers.items()]

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp
 
 from .engines import Ask, Engine, Finish
@@ -44,12 +44,9 @@ class OllamaServer(ModelServer):
         self, engine: Engine, *, models: Sequence[str] = (MODEL,), context_length: int = 8192, version: str = "0.12.11"
     ) -> None:
         handlers: dict[tuple[str, str], Handler] = {
-            ("GET", "/"): self._greet,
-            ("GET", "/api/version"): self._show_version,
             ("GET", "/api/tags"): self._list,
             ("POST", "/api/show"): self._show,
             ("POST", "/api/chat"): self._chat,
-            ("POST", "/api/generate"): self._generate,
         }
         super().__init__(engine, [with_tag(model) for model in models], handlers)
         self.context_length = context_length
@@ -60,12 +57,6 @@ class OllamaServer(ModelServer):
 
     def _tells_likely(self) -> bool:
         return tuple(map(int, self.version.split("."))) >= (0, 12, 11)
-
-    async def _greet(self, body: None) -> ASGIApp:
-        return PlainTextResponse("Ollama is running")
-
-    async def _show_version(self, body: None) -> ASGIApp:
-        return JSONResponse({"version": self.version})
 
     async def _list(self, body: None) -> ASGIApp:
         return JSONResponse({"models": [entry(model) | {"modified_at": now()} for model in self.models]})
@@ -88,15 +79,7 @@ class OllamaServer(ModelServer):
         return JSONResponse(shown | {"model_info": info, "modified_at": now()})
 
     async def _chat(self, body: dict[str, Any]) -> ASGIApp:
-        return self._answer(body, tuple(body.get("messages") or ()), "chat")
-
-    async def _generate(self, body: dict[str, Any]) -> ASGIApp:
-        spoken = (("system", body.get("system")), ("user", body.get("prompt")))
-        return self._answer(body, tuple({"role": role, "content": text} for role, text in spoken if text), "generate")
-
-    def _answer(
-        self, body: dict[str, Any], messages: tuple[Mapping[str, Any], ...], kind: Literal["chat", "generate"]
-    ) -> ASGIApp:
+        messages = tuple(body.get("messages") or ())
         model, options = body.get("model") or "", body.get("options") or {}
         if not model:
             return JSONResponse({"error": "model is required"}, 400)
@@ -107,18 +90,13 @@ class OllamaServer(ModelServer):
             room = min(options.get("num_ctx", self.context_length), self.context_length)
             if tokens + max(options.get("num_predict", 0), 0) > room:
                 return too_long(tokens, room)
-        wire = OllamaWire(model, kind)
-        if not messages:
-            # An empty request is how clients ask for a model to be loaded.
-            return JSONResponse(wire.chunk("", done=True, done_reason="load"))
-        num_predict, stop = options.get("num_predict", -1), options.get("stop") or ()
+        wire = OllamaWire(model)
+        num_predict = options.get("num_predict", -1)
         ask = Ask(
             messages=messages,
             schema=body.get("format") or None,
             max_tokens=num_predict if num_predict > 0 else None,
             temperature=options.get("temperature"),
-            seed=options.get("seed"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop),
             top=body.get("top_logprobs", 0) if body.get("logprobs") and self._tells_likely() else 0,
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", True))
@@ -136,15 +114,14 @@ class OllamaWire:
 
     media_type = "application/x-ndjson"
 
-    def __init__(self, model: str, kind: Literal["chat", "generate"]) -> None:
+    def __init__(self, model: str) -> None:
         self.model = model
-        self.kind = kind
         self.broken = b'{"model": "%s", "mess\n' % model.encode()
 
     def chunk(self, text: str, **fields: Any) -> dict[str, Any]:
         """One object of the stream."""
-        content = {"message": {"role": "assistant", "content": text}} if self.kind == "chat" else {"response": text}
-        return {"model": self.model, "created_at": now()} | content | fields
+        message = {"role": "assistant", "content": text}
+        return {"model": self.model, "created_at": now(), "message": message} | fields
 
     def piece(self, text: str) -> bytes:
         return line(self.chunk(text, done=False))

@@ -49,16 +49,11 @@ class OpenAIServer(ModelServer):
         wire = OpenAIWire(model, f"chatcmpl-{len(self.requests)}", has_usage=bool(options.get("include_usage")))
         if model not in self.models:
             return JSONResponse(wire.error(404, f"The model `{model}` does not exist"), 404)
-        stop = body.get("stop") or ()
         ask = Ask(
-            messages=tuple(
-                {"role": message["role"], "content": plain(message.get("content"))} for message in body["messages"]
-            ),
+            messages=tuple(body["messages"]),
             schema=schema_of(body.get("response_format")),
             max_tokens=body.get("max_completion_tokens") or body.get("max_tokens"),
             temperature=body.get("temperature"),
-            seed=body.get("seed"),
-            stop=(stop,) if isinstance(stop, str) else tuple(stop),
             top=body.get("top_logprobs") or 0 if body.get("logprobs") and self.has_logprobs else 0,
         )
         return Answer(self, wire, ask, is_streamed=body.get("stream", False))
@@ -119,20 +114,6 @@ def event(chunk: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
-def schema_of(response_format: Mapping[str, Any] | None) -> Mapping[str, Any] | str | None:
-    """The schema in a `response_format`, "json" for any object, `None` for text."""
+def schema_of(response_format: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     asked = response_format or {}
-    match asked.get("type"):
-        case "json_schema":
-            return asked["json_schema"]["schema"]
-        case "json_object":
-            return "json"
-        case _:
-            return None
-
-
-def plain(content: str | Sequence[Mapping[str, Any]] | None) -> str:
-    """The text of a message, which may come in parts."""
-    if content is None or isinstance(content, str):
-        return content or ""
-    return "".join(part.get("text", "") for part in content)
+    return asked["json_schema"]["schema"] if asked.get("type") == "json_schema" else None

@@ -87,15 +87,11 @@ class RealModel:
             "stream_options": {"include_usage": True},
             "max_tokens": ask.max_tokens or self.max_tokens,
             "temperature": ask.temperature or 0.0,
-            "seed": ask.seed or 0,
+            "seed": 0,
         }
         if ask.top:
             request |= {"logprobs": True, "top_logprobs": ask.top}
-        if ask.stop:
-            request["stop"] = list(ask.stop)
-        if ask.schema == "json":
-            request["response_format"] = {"type": "json_object"}
-        elif ask.schema is not None:
+        if ask.schema is not None:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": ask.schema}}
         return request
 
