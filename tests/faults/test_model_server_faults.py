@@ -142,14 +142,6 @@ def test_a_reply_that_drips_has_an_end(
         assert broken.seconds < 10, "in all, not once for each chunk"
 
 
-def test_a_model_that_never_grades_is_asked_twice_a_passage_and_no_more(open_bench: Open, server: OllamaServer) -> None:
-    server.engine = ScriptedModel(lambda messages: "Yes, surely.")
-    workbench = open_bench(ollama_host=server.url)
-    trace = workbench.engine(judged(workbench)).run(QUESTION)
-    assert kept(trace) == (3, 0) and heard(server)["judge"] == 6
-    assert trace.decision is not None and trace.answer is not None, "ungraded chunks are no reason not to answer"
-
-
 def test_web_results_that_the_judge_could_not_grade_are_graded_when_it_is_back(
     open_bench: Open, server: OllamaServer
 ) -> None:
