@@ -245,7 +245,7 @@ def test_hostile_text_stays_json_text(client: httpx.Client) -> None:
 # --- many clients at the same time ---
 
 
-QUESTIONS = (QUESTION, "How much does the crane lift?", "Who wrote Hamlet?")
+QUESTIONS = (QUESTION, "What does a yacht of nine metres pay for a night?", "Who wrote Hamlet?")
 PIECES = [{"id": name, "text": text, "source": name} for name, text in DOCUMENTS.items()]
 ASKED = [("/route", {"question": one, "contexts": PIECES}) for one in QUESTIONS]
 ASKED += [("/query", {"query": one}) for one in QUESTIONS]
