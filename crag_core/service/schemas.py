@@ -151,8 +151,10 @@ class RouteRequest(Judged):
 
 
 class RerouteRequest(Thresholds):
-    """A recorded run under another policy or other thresholds; left out, those that it was made with. A preset is one of
-    the policy's file."""
+    """A recorded run under another policy or other thresholds; left out, those that it was made with.
+
+    A preset is one of the policy's file.
+    """
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"id": "0123456789ab", "upper": 0.9}]}, extra="forbid")
 
