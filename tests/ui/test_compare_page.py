@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from tests.ui.conftest import choose, header, job_named, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import choose, job_named, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.shell.text import plain
 
@@ -43,7 +42,6 @@ QUESTIONS = (
     LabelledQuestion(CHESS, Expected.INCORRECT),
     LabelledQuestion("How do I bake rye bread?", Expected.INCORRECT),
 )
-HOSTILE = "<img src=x onerror=alert(1)> **bold** [link](https://evil.example) :red[boo] </td></table><script>"
 
 
 def compare(start: Start, own: Path | None = None, **environment: str) -> AppTest:
@@ -114,19 +112,14 @@ def run_set(app: AppTest, count: int = len(QUESTIONS)) -> AppTest:
     return settled(app)
 
 
-def html_of(app: AppTest) -> str:
-    """What the page shows as HTML of its own: the list of sentences, or the table of measures."""
-    return "".join(one.proto.body for one in app.get("html") if 'class="versus' in one.proto.body)
-
-
 def sentences(app: AppTest) -> dict[str, str]:
     """Each sentence with "x" for every configuration that was given it."""
-    rows = re.findall(
-        r"<tr(?: class=\"differs\")?>((?:<td class=\"mark.*?</td>)+)<td class=\"text\"[^>]*>(.*?)</td>", html_of(app)
-    )
+    (table,) = app.table
+    letters = table.value.columns[:-1]
     return {
-        unescape(text): "".join("x" if "held" in mark else "-" for mark in re.findall(r"mark (\w+)", marks))
-        for marks, text in rows
+        str(row["Sentence"]).replace("\\", ""): "".join("-" if row[letter] == "–" else "x" for letter in letters)
+        for _, row in table.value.iterrows()
+        if row["A"]
     }
 
 
@@ -286,17 +279,6 @@ def test_every_sentence_stands_once_with_whoever_was_given_it(start: Start) -> N
     assert list(sentences(app)) == differing
 
 
-def test_the_runs_stay_while_configurations_change(start: Start) -> None:
-    app = ask_all(compare(start))
-    before = html_of(app)
-    assert before, [one.value for one in (*app.exception, *app.error, *app.warning)]
-    move(app, 0.99, 1.0)
-    assert html_of(app) == before and "“A yacht of up to ten metres" in shown(app)
-    assert "**B · Paper**" in shown(app), "under the name of then"
-    ask_all(app, CHESS)
-    assert "**B · Paper, 0.99/1.00**" in shown(app) and app.header[0].value == plain(CHESS)
-
-
 def test_a_run_that_breaks_off_is_told_in_its_own_column(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     def away(*anything: object, **more: object) -> None:
         raise EmbeddingUnavailable("The evaluator is **away**.", hint="Bring it back.")
@@ -317,29 +299,6 @@ def test_a_run_is_opened_on_the_ask_page_with_the_sidebar_where_it_was(start: St
     assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
     assert "Retrieval: " in shown(app)
     assert app.session_state["trace"].question == PRICE and app.session_state["ask_question"] == PRICE
-
-
-def test_opening_plain_rag_leaves_the_sidebar_alone(start: Start) -> None:
-    """It has no place among the policies, and its thresholds of nothing are nobody's."""
-    app = ask_all(move(compare(start), 0.2, 0.9))
-    button(app, "versus_open_0").click().run()
-    assert not app.exception
-    assert app.session_state["thresholds"] == (0.2, 0.9) and app.session_state["policy"] == "paper"
-    assert app.session_state["trace"].settings.policy.name == "plain"
-    assert "Not graded" in header(app) and app.session_state["ask_plain"], "shown as it was asked"
-
-
-def test_hostile_documents_and_questions_are_shown_as_text(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).store.ingest([("<b>evil</b>.txt", f"The evil quay is closed. {HOSTILE}.".encode())])
-    question = f"Is the evil quay closed? {HOSTILE}"
-    app = ask_all(compare(start, own), question)
-    assert not app.exception
-    made = html_of(app)
-    assert "<img" not in made and "<script" not in made and "<b>evil" not in made
-    assert "&lt;img src=x onerror=alert(1)&gt;" in made and "&lt;b&gt;evil&lt;/b&gt;" in made, shown(app)
-    raw = "\n".join(str(one.value) for one in (*app.header, *app.markdown, *app.caption, *app.subheader))
-    assert "<img" not in raw.replace("\\<img", "") and "**bold**" not in raw and "](https" not in raw
-    assert ":red[boo]" not in raw
 
 
 # --- while it goes on -----------------------------------------------------------------------------------------------
@@ -364,16 +323,6 @@ def test_while_a_question_is_under_way_nothing_else_is_begun(start: Start, gate:
     assert not button(app, "versus_keep").disabled
     app.segmented_control(key="versus_what").set_value("One question").run()
     assert "Evidence of each answer" in shown(app)
-
-
-def test_a_question_can_be_stopped(start: Start, gate: Gate) -> None:
-    app = begin(compare(start), gate)
-    button(app, "versus_stop").click().run()
-    assert button(app, "versus_stop").label == "Stopping…" and button(app, "versus_stop").disabled
-    gate.open(app)
-    assert not app.exception and "Stopped by you." in shown(app)
-    assert len(app.session_state["ComparePage"].traces) == 1, "no other was begun"
-    assert "No answer received evidence." in shown(app)
 
 
 @pytest.mark.parametrize("name", ["compared_question", "compared_set"])
@@ -404,27 +353,15 @@ def test_the_table_has_every_figure_and_the_files_the_same(
 
     monkeypatch.setattr(st, "download_button", remember)
     app = run_set(with_set(start, own))
-    data = json.loads(files["mine.json"])
-    assert data["questions"] == 5 and data["configurations"] == ["Plain RAG", "Paper"]
     rows = list(csv.DictReader(io.StringIO(files["mine.csv"])))
-    assert len(rows) == 2 * len(data["measures"]) > 20
+    (table,) = app.table
+    assert list(table.value.columns) == ["Measure", "A · Plain RAG", "B · Paper"]
+    titles = [str(cell).split(" :small")[0].strip("*") for cell in table.value["Measure"]]
+    assert len([one for one in table.value["A · Plain RAG"] if one]) == len(rows) / 2 > 10
+    assert {row["group"] for row in rows} < set(titles)
+    assert "over **A · Plain RAG** on the same questions" in shown(app)
     report = files["mine.html"]
     assert all(unescape(report).count(name) for name in ("Plain RAG", "nothing is graded", "policy Paper", "mine"))
-    made = html_of(app)
-    assert re.findall(r'<th scope="col">(.*?)</th>', made) == ["Measure", "A · Plain RAG", "B · Paper"]
-    assert len(re.findall(r'<th scope="row">', made)) == len(data["measures"])
-    titles = [unescape(title) for title in re.findall(r'<th scope="row">(.*?)<small>', made)]
-    assert titles == [row["title"] for row in data["measures"]]
-    groups = [unescape(group) for group in re.findall(r'<th scope="rowgroup"[^>]*>(.*?)</th>', made)]
-    assert groups == list(dict.fromkeys(row["group"] for row in data["measures"]))
-    (paths,) = app.dataframe
-    assert paths.value["configuration"].tolist()[0] == "A · Plain RAG"
-    assert paths.value["route"].tolist()[:2] == ["Not graded", "all"]
-    assert "over **A · Plain RAG** on the same questions" in shown(app)
-    (chart,) = app.get("plotly_chart")
-    (gains,) = json.loads(chart.proto.spec)["data"]
-    assert gains["name"] == "B · Paper" and gains["orientation"] == "h", "several stand beside each other"
-    assert len(gains["y"]) == len(gains["x"] if isinstance(gains["x"], list) else gains["y"]) > 1
 
 
 def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
@@ -450,21 +387,3 @@ def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start
 
 def _progress(app: AppTest) -> str:
     return " ".join(one.proto.text for one in app.get("progress"))
-
-
-def test_what_breaks_it_off_is_told_wherever_one_looks(
-    start: Start, own: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*anything: object, **more: object) -> None:
-        raise EmbeddingUnavailable("The *model* is away.", hint="Bring it back.")
-
-    monkeypatch.setattr(EmbeddingEvaluator, "grade", away)
-    app = choose(with_set(start, own), evaluator="embedding")
-    press(app, "Run 5 questions")
-    app.segmented_control(key="versus_what").set_value("One question").run()
-    gate.open(app)
-    assert not app.exception
-    (told,) = (str(error.value).replace("\\", "") for error in app.error)
-    assert told == "The *model* is away. Bring it back. What was run is kept; run again to continue."
-    app.run()
-    assert not app.error, "told once"

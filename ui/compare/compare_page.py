@@ -137,7 +137,7 @@ def draw_runs(found: Sequence[tuple[Configuration, Trace]]) -> None:
         f"{counted(len(lines), 'sentence')}, {differing} of them not in every answer."
         if differing else f"All received the same {counted(len(lines), 'sentence')}."
     )  # fmt: skip
-    draw_sentences([one.name for one, _ in found], lines, "versus_only")
+    draw_sentences(lines, "versus_only")
 
 
 def _draw_run(place: int, one: Configuration, trace: Trace) -> None:

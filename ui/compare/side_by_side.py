@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 
 import streamlit as st
 
-from crag_core.base.text.display import clean, counted
+from crag_core.base.text.display import counted
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.knowledge import Knowledge
 from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Line, side_by_side
-from crag_core.view.run_view import view_run
-from ui import PARTS
+from crag_core.view.run_view import name_of, view_run
 from ui.session import app_state, current_run
 from ui.shell.text import paragraphs, plain
 
 LETTERS = "ABCD"
-_CSS = (PARTS / "versus.css").read_text("utf-8")
-_LEFT = '<td class="mark left"><span role="img" aria-label="not given">–</span></td>'
 
 
 def draw_answer(trace: Trace) -> bool:
@@ -79,49 +75,28 @@ def given_sentences(traces: Sequence[Trace]) -> tuple[Line, ...]:
     )
 
 
-def draw_sentences(names: Sequence[str], lines: Sequence[Line], key: str) -> None:
+def draw_sentences(lines: Sequence[Line], key: str) -> None:
     """The table of sentences, with a switch that leaves out what all runs were given."""
     differs = any(line.differs for line in lines)
     only = st.toggle("Only what differs", key=key, disabled=not differs)
-    st.html(f"<style>{_CSS}</style>{lines_html(names, lines, only and differs)}")
+    st.table(
+        sentence_rows(lines, only and differs), hide_index=True, border="horizontal",
+        alt="Sentences that each answer was given",
+    )  # fmt: skip
 
 
-def lines_html(names: Sequence[str], lines: Sequence[Line], only_differing: bool) -> str:
-    """A fold for each chunk with a row for each sentence; every text is escaped.
-
-    Open are those of which another run than the first was given something.
-    """
-    passages: dict[str, list[Line]] = {}
+def sentence_rows(lines: Sequence[Line], only_differing: bool) -> list[dict[str, str]]:
+    """The letters of those that were given a sentence, below the name of its chunk; every text is escaped."""
+    rows, letters, before = [], LETTERS[: len(lines[0].held)], ""
     for line in lines:
-        if line.differs or not only_differing:
-            passages.setdefault(line.passage.id, []).append(line)
-    made = "".join(_passage_html(names, own) for own in passages.values())
-    return f'<div class="versus" role="region" aria-label="Sentences" tabindex="0">{made}</div>'
-
-
-def _passage_html(names: Sequence[str], lines: Sequence[Line]) -> str:
-    passage = lines[0].passage
-    page = f", page {passage.page}" if passage.page else ""
-    where = " · from the web" if passage.url else ""
-    counts = [sum(line.held[place] for line in lines) for place in range(len(names))]
-    message = " · ".join(f"{letter} {count}" for letter, count in zip(LETTERS, counts, strict=False))
-    heads = "".join(
-        f'<th scope="col">{letter} · {html.escape(clean(name))}</th>'
-        for letter, name in zip(LETTERS, names, strict=False)
-    )
-    is_open = " open" if any(counts[1:]) else ""
-    return (
-        f"<details{is_open}><summary>{html.escape(clean(f'{passage.source}{page}{where}'))} "
-        f"<span>{message} of {counted(len(lines), 'sentence')}</span></summary>"
-        f'<table><thead class="unseen"><tr>{heads}<th scope="col">Sentence</th></tr></thead>'
-        f"<tbody>{''.join(map(_line_html, lines))}</tbody></table></details>"
-    )
-
-
-def _line_html(line: Line) -> str:
-    marks = "".join(
-        f'<td class="mark held"><span role="img" aria-label="given">{letter}</span></td>' if held else _LEFT
-        for letter, held in zip(LETTERS, line.held, strict=False)
-    )
-    kind = ' class="differs"' if line.differs else ""
-    return f'<tr{kind}>{marks}<td class="text" dir="auto">{html.escape(clean(line.text))}</td></tr>'
+        if only_differing and not line.differs:
+            continue
+        if line.passage.id != before:
+            before = line.passage.id
+            web = " · from the web" if line.passage.url else ""
+            rows.append(dict.fromkeys(letters, "") | {"Sentence": f"**{plain(str(name_of(line.passage)))}**{web}"})
+        marks = {
+            letter: f":green[**{letter}**]" if held else "–" for letter, held in zip(letters, line.held, strict=True)
+        }
+        rows.append(marks | {"Sentence": plain(line.text)})
+    return rows

@@ -122,7 +122,7 @@ def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
             f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} only in A, "
             f"{counts[False, True]} only in B."
         )
-        draw_sentences([trace.settings.policy.title for trace in found], lines, "history_only")
+        draw_sentences(lines, "history_only")
     else:
         st.markdown("Neither answer received evidence.")
 

@@ -9,8 +9,7 @@ from itertools import groupby
 from crag_core.base.text.display import counted, limit_text, readable
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import STAND_IN, Doubtful
-from crag_core.experiments.comparison.metrics import Unit
-from crag_core.experiments.comparison.table import Row, Table, figure
+from crag_core.experiments.comparison.table import Row, Table
 from crag_core.experiments.labelled.questions import LABELS, Expected
 from crag_core.experiments.statistics.intervals import DRAWS
 from crag_core.report import tables
@@ -83,8 +82,8 @@ def _sections(table: Table, about: Comparison) -> Iterator[Section]:
     if not table.rows:
         yield Section("Every measure", ["Nothing was measured."])
     else:
-        yield Section("Every measure", [_reading(table)], grids=[_measures(table)])
-        yield Section("Routes and seconds", grids=[_routes(table), _seconds(table)])
+        yield Section("Every measure", [_reading(table)], grids=[measures(table)])
+        yield Section("Routes", grids=[_routes(table)])
     yield Section("How the figures are made", points=_MAKING)
     if about.command:
         yield Section("To make this page again", ["With the same documents, set and version:"], command=about.command)
@@ -100,7 +99,8 @@ def _reading(table: Table) -> str:
     )
 
 
-def _measures(table: Table) -> Grid:
+def measures(table: Table) -> Grid:
+    """Every measure with its interval, and below it what is gained over the first configuration."""
     rows: list[tables.Row] = []
     for group, members in groupby(table.rows, lambda row: row.measure.group):
         rows += [(Cell(group),), *map(_measure, members)]
@@ -130,19 +130,6 @@ def _routes(table: Table) -> Grid:
             taken = (Cell(str(count), is_wanted=action in expected.actions) for action, count in counts.items())
             rows.append((Cell(LABELS[expected]), Cell(str(sum(counts.values()))), *taken))
     return Grid("Questions by label and by route; ✓ is what the label asks for", ("Label", "All", *Action), tuple(rows))
-
-
-def _seconds(table: Table) -> Grid:
-    rows: list[tables.Row] = []
-    for name in table.names:
-        rows.append((Cell(name),))
-        for path in table.paths(name):
-            times = ("–" if one is None else figure(one, Unit.SECONDS) for one in (path.p50, path.p95))
-            rows.append(
-                (Cell(path.label), Cell(str(path.count)), *map(Cell, times), Cell(figure(path.calls, Unit.COUNT)))
-            )
-    head = ("Route", "Questions", "Half of them within, s", "95 of 100 within, s", "Calls a question")
-    return Grid("Seconds from question to answer, and calls of a language model", head, tuple(rows))
 
 
 def described(made: RunSettings, searched: str = "") -> str:

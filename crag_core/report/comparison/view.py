@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.experiments.comparison.metrics import MEASURES, Measure, Unit
-from crag_core.experiments.comparison.table import Cell, Row, Table, figure
+from crag_core.experiments.comparison.table import Cell, figure
 from crag_core.experiments.statistics.intervals import Estimate
 
 BETTER, WORSE, DIFFERENT, UNCLEAR = "correct", "incorrect", "either", "open"
@@ -66,9 +66,3 @@ def _describe_end(end: float, unit: Unit) -> str:
     if end == 0 or float(text):
         return text
     return "just above 0" if end > 0 else "just below 0"
-
-
-def drawn_rows(table: Table) -> list[Row]:
-    """The shares in which some configuration differs from the first."""
-    shares = (row for row in table.rows if row.measure.unit is Unit.SHARE)
-    return [row for row in shares if any(cell.gain and not cell.is_same for cell in row.cells)]
