@@ -18,7 +18,7 @@ from ui.run import share
 from ui.run.answer_card.card import ENDINGS
 from ui.run.path import draw_small_path
 from ui.run.run_actions import AT_ONCE
-from ui.run.verdict import COLOURS, ICONS
+from ui.run.verdict import COLOURS
 from ui.session import app_state, current_run, run_job
 from ui.session.current_run import AskPage
 from ui.session.demos import demos, open_story
@@ -71,7 +71,6 @@ def draw_question(busy: bool) -> None:
         examples = st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy)
         with examples, st.container(key="choose_example"):
             _draw_suggestions()
-        _draw_earlier(busy)
         run = app_state.trace()
         if run is not None:
             st.button(
@@ -137,30 +136,6 @@ def _draw_pins(busy: bool) -> None:
             help="They become the evidence instead of retrieved chunks. Short ones: a model reads only so much.",
         )  # fmt: skip
         st.toggle("Search the other documents too", key="ask_search_too", persist_state="session")
-
-
-def _draw_earlier(busy: bool) -> None:
-    runs = current_run.earlier()
-    if not runs:
-        return
-    with st.popover(f"Earlier ({len(runs)})", icon=":material/history:", type="tertiary", disabled=busy):
-        st.caption("Runs of this session, newest first. Each opens as it was taken.")
-        with st.container(key="choose_earlier"):
-            for trace in runs:
-                key = f"earlier_{trace.id}"
-                st.button(_named(trace), key, on_click=current_run.open_run, args=(trace,), type="tertiary")
-
-
-def _named(trace: Trace) -> str:
-    question, settings = plain(shortened(trace.asked, 70)), trace.settings
-    if trace.asks_back:
-        return f":violet[:material/contact_support:] {question}"
-    if trace.decision is None:
-        return f":gray[:material/pending:] {question}"
-    action = trace.decision.verdict
-    if action is None:
-        return f":gray[:material/arrow_forward:] {question} :gray[· {plain(settings.policy.title)}]"
-    return f":{COLOURS[action]}[:material/{ICONS[action]}:] {question} :gray[· {plain(settings.policy.title)}]"
 
 
 def _draw_budget(choice: Choice, support: str) -> None:

@@ -54,7 +54,6 @@ class OpinionRow:
 
     label: Label
     sign: str
-    grades: tuple[Grade | None, Grade | None]
     cells: tuple[Cell, Cell]
     gap: str
 
@@ -101,8 +100,8 @@ def _rows(view: RunView, passages: Iterable[Passage], sides: tuple[Side, Side]) 
     has_two, alone = view.policy.compares_two_scores, [_alone(side) for side in sides]
     found: list[tuple[float, OpinionRow]] = []
     for passage in passages:
-        one, other = grades = tuple(side.grades.get(passage.id) for side in sides)
-        if one is None and other is None:
+        grades = [side.grades.get(passage.id) for side in sides]
+        if grades == [None, None]:
             continue
         bands = [chunk_action(policy, passage, grade) for policy, grade in zip(alone, grades, strict=True)]
         first, second = (
@@ -112,7 +111,7 @@ def _rows(view: RunView, passages: Iterable[Passage], sides: tuple[Side, Side]) 
         gap = abs(scores[0] - scores[1]) if len(scores) == 2 else None
         sign = "≠" if None not in bands and bands[0] is not bands[1] else ""
         told = "–" if gap is None else f"{gap:.2f}"
-        row = OpinionRow(view.labels[passage.id], sign, (one, other), (first, second), told)
+        row = OpinionRow(view.labels[passage.id], sign, (first, second), told)
         found.append((-1.0 if gap is None else gap, row))
     return tuple(row for _, row in sorted(found, key=lambda one: one[0], reverse=True))
 

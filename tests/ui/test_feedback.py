@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.experiments.labelled.questions import Expected
 from crag_core.trace.feedback import About, Label, Mark, of_passage, of_route
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from tests.builders import graded, policy, trace
 from tests.ui.drawn import drawn
 from ui.run import feedback
-from ui.session import access, tune_state
+from ui.session import access
 from ui.session.current_run import view_of
 
 PAPER = policy("paper")
@@ -117,21 +115,3 @@ def test_a_label_of_another_route_is_shown_for_what_it_says_of_this_one(
 ) -> None:
     app = show(monkeypatch, action, route(mark, expected))
     assert [label for label in labels(app) if "✓" in label] == chosen
-
-
-def test_one_click_puts_the_question_into_the_own_set_and_another_takes_it_out(
-    said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own: dict[str, Any] = {}
-    monkeypatch.setattr(access, "is_administrator", lambda: True)
-    monkeypatch.setattr(feedback, "_can_label", lambda: False)
-    monkeypatch.setattr(tune_state, "own_name", lambda: "<b>my</b> set")
-    monkeypatch.setattr(tune_state, "own_label", own.get)
-    monkeypatch.setattr(tune_state, "label_own", lambda question, where, label: own.update({question: label}))
-    app = drawn(lambda run: feedback.draw_feedback(view_of(run, run, run.settings.policy)), run=run_of(Action.CORRECT))
-    assert labels(app) == ["Answered", "On topic only", "Off topic"] and "Add to my set" in app.markdown[0].value
-    press(app, "On topic only")
-    assert [*own.values()] == [Expected.AMBIGUOUS]
-    assert labels(app.run()) == ["Answered", "**On topic only ✓**", "Off topic"] and "<b>" not in app.markdown[0].value
-    press(app, "**On topic only ✓**")
-    assert [*own.values()] == [None]

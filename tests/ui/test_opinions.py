@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -126,15 +125,6 @@ def test_decide_by_the_other_one() -> None:
     assert len(found) == 2
     found[1].click().run()
     assert acts == [("adopt", "llm")]
-
-
-def test_picture_joins_the_two_scores_and_shows_where_bands_differ() -> None:
-    run, chosen = graded(0.9, 0.5, opinions=(judged(EMBEDDING, 0.95, 0.01),))
-    (found,) = drawn(page, run=run, policy=chosen, evaluators=()).get("plotly_chart")
-    spec = json.loads(found.proto.spec)
-    assert [shape["line"]["dash"] for shape in spec["layout"]["shapes"]] == ["dash", "solid"]
-    assert [marks["marker"]["symbol"] for marks in spec["data"]] == ["circle", "diamond"], "told apart without colour"
-    assert spec["data"][0]["x"] == [0.5, 0.9] and spec["data"][1]["x"] == [0.01, 0.95]
 
 
 def test_hostile_reasons_and_names_stay_text() -> None:

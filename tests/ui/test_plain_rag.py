@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import ask, header, press, shown, thresholds
+from tests.ui.conftest import ask, header, press, shown
 from tests.ui.drawn import parts, popovers
 
 pytestmark = pytest.mark.embedding
@@ -52,10 +52,6 @@ def test_the_switch_shows_the_same_record_as_crag_would_and_back(start: Start) -
 def test_an_earlier_run_is_opened_as_it_was_asked(start: Start, own: Path) -> None:
     app = plainly(start(CRAG_HOME=str(own)))
     plain = app.session_state["trace"]
-    ask(switch(app, False), PRICE)
-    app.button(key=f"earlier_{plain.id}").click().run()
-    assert app.session_state["ask_plain"] and "Not graded" in header(app)
-    assert thresholds(app) != (0.0, 0.0), "plain RAG has no thresholds to put the sliders to"
     again = start(address={"run": plain.id}, CRAG_HOME=str(own))
     assert again.session_state["ask_plain"] and "Not graded" in header(again)
     assert "not to be had here" not in shown(again)

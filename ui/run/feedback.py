@@ -1,7 +1,4 @@
-"""Feedback on chunks, route and answer: two buttons each, pressed again to take it back; kept in the history.
-
-And one's own set of labelled questions, which the question on the page goes into by one click.
-"""
+"""Feedback on chunks, route and answer: two buttons each, pressed again to take it back; kept in the history."""
 
 from __future__ import annotations
 
@@ -15,14 +12,11 @@ from crag_core.base.errors import CragError
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Passage
-from crag_core.experiments.labelled.questions import LABELS, Expected, word
-from crag_core.experiments.labelled.read import LONGEST_QUESTION
 from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, of_route
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import access, app_state, current_run, tune_state
+from ui.session import access, app_state, current_run
 from ui.session.current_run import View
 from ui.session.keys import forget, remembered
-from ui.shell.text import plain
 
 _FACES = {
     Mark.RELEVANT: ("Relevant", "thumb_up"),
@@ -35,12 +29,10 @@ _TAKE_BACK = "This is what you said. Press again to take it back."
 
 
 def draw_feedback(view: View) -> None:
-    """On route and answer, where labels can be kept, and the buttons that put the question into one's own set."""
+    """On route and answer, where labels can be kept."""
     if _can_label():
         with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="run_feedback"):
             _draw_labels(view, _labels(view.taken.id))
-    if access.is_administrator() and len(view.taken.question) <= LONGEST_QUESTION:
-        _draw_own_label(view.taken.question, view.taken.settings.collection)
 
 
 def passage_feedback(view: View) -> Callable[[Passage], None] | None:
@@ -86,19 +78,6 @@ def _said_of(route: Label | None, action: Action) -> tuple[Mark | None, Action |
     if route.wanted is action:
         return Mark.RIGHT, None
     return Mark.WRONG, route.wanted
-
-
-def _draw_own_label(question: str, collection: str) -> None:
-    """A word for each label of the question, which goes into one's own set; pressed again it comes out."""
-    name, current = tune_state.own_name(), tune_state.own_label(question)
-    with _row("Add to my set:" if current is None else f"In “{plain(name)}”, see Tune:", "own_set_row"):
-        for expected in (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT):
-            is_set, icon = expected is current, ICONS[expected.actions[0]]
-            args = (question, collection, None if is_set else expected)
-            _draw_button(
-                word(expected).capitalize(), icon, f"own_label_{expected}", is_set, tune_state.label_own, args,
-                LABELS[expected],
-            )  # fmt: skip
 
 
 def _row(words: str, key: str | None = None) -> DeltaGenerator:

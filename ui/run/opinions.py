@@ -5,22 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import model_calls, shortened
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
-from crag_core.view.opinions import Cell, Comparison, OpinionRow, Side, Suited, comparisons
+from crag_core.view.opinions import Cell, Comparison, Side, Suited, comparisons
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import reason_of
-from ui.run.passages import chart_of_rows
 from ui.run.verdict import COLOURS, ICONS, headline
-from ui.shell.text import chart_text, plain
-
-_ROW = 26  # pixels
-_MAIN, _OTHER, _APART = "#1d7cc4", "#9a5fc0", "#d08a1d"
+from ui.shell.text import plain
 
 
 def draw_opinions(
@@ -96,9 +91,6 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
             "Decide by this one", f"adopt_{key}", on_click=on_adopt, args=(other.evaluator.name,),
             icon=":material/gavel:",
         )  # fmt: skip
-    st.plotly_chart(
-        _figure(found), config={"displayModeBar": False}, alt=f"{found.summary} Numbers below.", key=f"gaps_{key}"
-    )
     cells = [
         {"Chunk": f"{row.sign} {plain(row.label.short)}".strip()}
         | {plain(side.name): _cell(cell) for side, cell in zip(found.sides, row.cells, strict=True)}
@@ -120,26 +112,3 @@ def _cell(cell: Cell) -> str:
         return f":orange[{cell.score}] {plain(cell.reason)}" if cell.reason else cell.score
     reason = f"  \n:small[{plain(shortened(cell.reason, 300))}]" if cell.reason else ""
     return f"**{cell.score}** :{COLOURS[cell.band]}[:material/{ICONS[cell.band]}: {cell.band}]{reason}"
-
-
-def _figure(found: Comparison) -> go.Figure:
-    """For each passage its two scores, and a line between them, dashed where the bands differ too."""
-    rows = [row for row in found.rows if all(grade and grade.score is not None for grade in row.grades)]
-    figure = chart_of_rows([row.label.short for row in rows], _ROW)
-    scores = [[grade.score if grade else None for grade in row.grades] for row in rows]
-    for at, (row, ends) in enumerate(zip(rows, scores, strict=True)):
-        dash, colour = ("dash", _APART) if row.sign else ("solid", "gray")
-        line = {"color": colour, "width": 2, "dash": dash}
-        figure.add_shape(type="line", x0=ends[0], x1=ends[1], y0=at, y1=at, line=line)
-    for which, (colour, symbol) in enumerate(((_MAIN, "circle"), (_OTHER, "diamond"))):
-        figure.add_scatter(
-            x=[ends[which] for ends in scores], y=list(range(len(rows))), mode="markers", hoverinfo="text",
-            marker={"size": 11, "symbol": symbol, "color": colour}, name=chart_text(found.sides[which].name),
-            hovertext=[chart_text(_hover(row, row.cells[which])) for row in rows],
-        )  # fmt: skip
-    return figure
-
-
-def _hover(row: OpinionRow, cell: Cell) -> str:
-    reason = f" · {shortened(cell.reason, 120)}" if cell.reason else ""
-    return f"{cell.score} · {row.label.short}{reason}"

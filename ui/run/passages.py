@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import counted, readable, sentence, shortened
-from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.text.display import counted, sentence
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.web import WebOutcome
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, opened_first, snippet_cards
 from crag_core.view.path.stages import describe_page, describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import CALLED, QUESTIONS
-from crag_core.view.sentences import deciding_cutoff, score_of, shown_text
 from ui import PARTS
 from ui.run.verdict import COLOURS
-from ui.shell.text import chart_text, link, plain
+from ui.shell.text import link, plain
 
 _head = st.components.v2.component(
     "passage_head",
@@ -181,123 +177,3 @@ def _draw_actions(card: ChunkCard, key: str, actions: CardActions | None) -> Non
                     st.code(grade.raw or "(empty)", language=None, wrap_lines=True)
         if actions and actions.feedback:
             actions.feedback(passage)
-
-
-# --- every sentence against the cut-off -------------------------------------------------------------------------------
-
-
-_ROW = 34  # pixels
-_SPREAD = 0.32
-"""How far above and below the middle of its passage's row the first and the last sentence stand."""
-_MARKS = {True: ("kept", "#2c9a63", "circle"), False: ("struck out", "#7a8794", "circle-open")}
-
-
-def draw_strips(view: RunView) -> None:
-    """Every sentence on a picture and in a table, folded at first, and drawn only when it is open."""
-    cards = [card for card in (*chunk_cards(view), *snippet_cards(view)) if card.verdicts]
-    if not cards:
-        return
-    drawer = st.expander(
-        "Every sentence against the cut-off", key="strips_drawer", icon=":material/segment:", on_change="rerun"
-    )
-    if not drawer.open:
-        return
-    cutoffs = [deciding_cutoff(view, origin) for origin in (Origin.CORPUS, Origin.WEB)]
-    cutoff = next((cutoff for cutoff in cutoffs if cutoff is not None), None)
-    rows = [
-        {
-            "chunk": card.label.short,
-            "sentence": shown_text(verdict.strip, card.passage),
-            "score": verdict.strip.score,
-            "verdict": _MARKS[verdict.kept][0],
-            "reason": "" if verdict.kept else verdict.reason,
-        }
-        for card in cards
-        for verdict in card.verdicts
-    ]
-    # The fewest digits with which no score in the table reads as equal to the cut-off that it is not equal to.
-    digits = max(2, *(len(score_of(verdict, cutoff)) - 2 for card in cards for verdict in card.verdicts))
-    told = describe([verdict for card in cards for verdict in card.verdicts], cutoff)
-    with drawer:
-        st.markdown(plain(told))
-        st.plotly_chart(
-            _figure(cards, cutoff), config={"displayModeBar": False}, key="strips_picture",
-            alt=f"{told} The table below has the same numbers.",
-        )  # fmt: skip
-        st.dataframe(
-            rows, hide_index=True, key="strips_table", alt="Every sentence with score and verdict",
-            column_config={"score": st.column_config.NumberColumn(format=f"%.{digits}f")},
-        )  # fmt: skip
-
-
-def describe(verdicts: Sequence[StripVerdict], cutoff: float | None) -> str:
-    """How much of the text goes on, and what else than the cut-off strikes out, in words."""
-    kept = [verdict for verdict in verdicts if verdict.kept]
-    length, whole = (sum(len(one.strip.text) for one in some) for some in (kept, verdicts))
-    share = f", {length / whole:.0%} of the text" if whole else ""
-    message = [f"{len(kept)} of {counted(len(verdicts), 'sentence')} kept{share}."]
-    if cutoff is None:
-        return f"{message[0]} The cut-off decides nothing here."
-    above = [verdict for verdict in verdicts if verdict.strip.score is not None and verdict.strip.score > cutoff]
-    message.append(f"Above the cut-off {readable(cutoff)[0]}: {len(above)}.")
-    others = Counter(verdict.reason for verdict in above if not verdict.kept)
-    message += [f"{count} of them struck out: {reason}." for reason, count in others.most_common(2)]
-    return " ".join(message)
-
-
-def _figure(cards: Sequence[ChunkCard], cutoff: float | None) -> go.Figure:
-    figure = chart_of_rows([card.label.short for card in cards], _ROW, title="score of the sentence")
-    for kept in (True, False):
-        _add_points(figure, cards, kept, cutoff)
-    if cutoff is not None:
-        figure.add_vline(
-            cutoff, line_width=2, line_dash="dot", line_color="gray", annotation_text=f"cut-off {readable(cutoff)[0]}",
-            annotation_position="top", annotation_font_size=12,
-            annotation_xanchor="left" if cutoff < 0.1 else "right" if cutoff > 0.9 else "center",
-        )  # fmt: skip
-    return figure
-
-
-def chart_of_rows(names: Sequence[str], row_height: int, title: str = "") -> go.Figure:
-    """An empty chart of scores in 0..1, with a row for each chunk, the first at the top."""
-    figure = go.Figure()
-    figure.update_xaxes(range=[-0.02, 1.04], dtick=0.2, zeroline=False, fixedrange=True, title=title)
-    figure.update_yaxes(
-        tickvals=list(range(len(names))), ticktext=[chart_text(name) for name in names],
-        range=[len(names) - 0.5, -0.5], zeroline=False, fixedrange=True,
-    )  # fmt: skip
-    figure.update_layout(
-        height=row_height * len(names) + 124, margin={"l": 8, "r": 8, "t": 58, "b": 44}, hovermode="closest",
-        # At the top of all, above the name of a line that may stand anywhere over the rows.
-        legend={"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 1, "xanchor": "right"},
-    )  # fmt: skip
-    return figure
-
-
-def _add_points(figure: go.Figure, cards: Sequence[ChunkCard], kept: bool, cutoff: float | None) -> None:
-    """One mark a sentence, in the row of its chunk; from the top of the row to its bottom in the order of reading.
-
-    What could not be graded stands at 0, as a cross, since nobody gave it a 0.
-    """
-    chosen = [
-        (row + (0.0 if len(card.verdicts) < 2 else _SPREAD * (2 * at / (len(card.verdicts) - 1) - 1)), verdict, card)
-        for row, card in enumerate(cards)
-        for at, verdict in enumerate(card.verdicts)
-        if verdict.kept is kept
-    ]
-    name, colour, symbol = _MARKS[kept]
-    figure.add_scatter(
-        x=[verdict.strip.score or 0.0 for _, verdict, _ in chosen], y=[place for place, _, _ in chosen],
-        mode="markers", name=name, showlegend=True, hoverinfo="text",
-        hovertext=[_hover(verdict, card.passage, cutoff) for _, verdict, card in chosen],
-        marker={
-            "size": 9, "color": colour, "line": {"width": 1.5},
-            "symbol": ["x-thin-open" if one.strip.score is None else symbol for _, one, _ in chosen],
-        },
-    )  # fmt: skip
-
-
-def _hover(verdict: StripVerdict, passage: Passage, cutoff: float | None) -> str:
-    score = "not graded" if verdict.strip.score is None else score_of(verdict, cutoff)
-    reason = "" if verdict.kept else f" · {verdict.reason}"
-    return chart_text(f"{score}{reason} · {shortened(shown_text(verdict.strip, passage), 80)}")

@@ -6,7 +6,6 @@ from functools import partial
 
 import streamlit as st
 
-from crag_core.base.serialization import to_plain
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.steps import StepState
@@ -14,7 +13,6 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.pipeline.web_stages import is_waiting
-from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of
 from crag_core.view.run_view import RunView, view_run
@@ -25,7 +23,7 @@ from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
 from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
-from ui.run.passages import CardActions, draw_passages, draw_strips, draw_web
+from ui.run.passages import CardActions, draw_passages, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, generate, offered
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
@@ -95,7 +93,6 @@ def draw_evidence() -> None:
     actions = CardActions(drop, pin, current_run.open_place, passage_feedback(view))
     draw_passages(view, actions)
     draw_web(view, actions)
-    draw_strips(view)
     if not view.policy.is_plain:
         draw_opinions(
             view,
@@ -156,11 +153,6 @@ def draw_record(trace: Trace) -> None:
             for one in trace.corrections
         ]
         st.table(rows, hide_index=True, border="horizontal", alt="Corrections that were carried out, in order")
-        with st.popover("Summary of this run", icon=":material/summarize:"):
-            told = to_plain(summarize(trace)).items()
-            values = {name: f"{value:.3f}" if isinstance(value, float) else value for name, value in told}
-            cells = [{"field": name, "value": "–" if value is None else str(value)} for name, value in values.items()]
-            st.dataframe(cells, hide_index=True, alt="Summary of the run")
     st.markdown("  \n".join(f":gray[{name}] {plain(value)}" for name, value in settings_of(trace)))
 
 

@@ -11,14 +11,11 @@ import streamlit as st
 from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
 from crag_core.experiments.labelled.questions import (
-    Expected,
     Gradable,
     LabelledQuestion,
     LabelledSet,
-    Origin,
     UnlabelledQuestion,
 )
 from crag_core.experiments.labelled.read import Read, read_questions
@@ -30,7 +27,7 @@ from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from ui.session import access, app_state, background, current_run
 from ui.session.background import SetJob
-from ui.session.keys import forget, kept, remembered
+from ui.session.keys import kept, remembered
 
 SAMPLE = "Sample questions"
 _GRADING = "tune_grading"
@@ -78,7 +75,6 @@ def use(found: LabelledSet | None) -> None:
     """For a callback: the set to work with; None: none."""
     page = kept(TunePage)
     page.labelled, page.cell = found, None
-    forget("own_set")  # which may be the one that was changed
 
 
 @app_state.reporting()
@@ -118,12 +114,6 @@ def own_name() -> str:
     return set_name_of(f"questions of {access.user()}" if access.user() else "my questions")
 
 
-def own_label(question: str) -> Expected | None:
-    """What a question is labelled in one's own set; None for one that is not in it."""
-    found = own_set().find(_own(question, Expected.CORRECT).key)
-    return found.expected if found else None
-
-
 def kept_set(name: str) -> LabelledSet:
     """Empty where there is none; raises `CragError`."""
     experiments = app_state.workbench().experiments
@@ -132,33 +122,10 @@ def kept_set(name: str) -> LabelledSet:
 
 def own_set() -> LabelledSet:
     """As it is kept; empty where there is none, or it cannot be read."""
-
-    def read() -> LabelledSet:
-        try:
-            return kept_set(own_name())
-        except CragError:
-            return LabelledSet(own_name(), ())
-
-    return remembered("own_set", own_name(), read)
-
-
-@app_state.reporting()
-def label_own(question: str, collection: str, expected: Expected | None) -> None:
-    """For a callback: put a question that was asked there into one's own set, or, with None, take it out."""
-    access.require_administrator()
-    asked = replace(_own(question, expected or Expected.CORRECT), collection=collection)
-    name = own_name()
-    found = app_state.workbench().experiments.change_set(
-        name, lambda there: there.having(asked) if expected else there.lacking(asked.key)
-    )
-    before = labelled()
-    if before is not None and before.name == name:
-        use(found)
-    forget("own_set")
-
-
-def _own(question: str, expected: Expected) -> LabelledQuestion:
-    return LabelledQuestion(cleaned(question), expected, origin=Origin.FEEDBACK)
+    try:
+        return kept_set(own_name())
+    except CragError:
+        return LabelledSet(own_name(), ())
 
 
 # --- an uploaded file -------------------------------------------------------------------------------------------------

@@ -59,11 +59,6 @@ def link(label: str, url: str) -> str:
     return f"[{plain(label)}]({quote(url, safe=':/?#@!$&*+,;=%~-._')})"
 
 
-def chart_text(text: str) -> str:
-    """Plotly reads a little HTML in its labels, so angle brackets go."""
-    return text.replace("<", "‹").replace(">", "›")
-
-
 def versioned(name: str, version: str) -> str:
     """ "llama3.2 (version a80c4f17acd5)"; the name alone where no version is known."""
     return f"{name} (version {version})" if version else name
