@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.calibration import calibration_curve
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import (
-    Bin,
     Calibration,
     calibrated,
-    ece,
     fit_platt,
     in_present_form,
-    reliability,
 )
 from crag_core.experiments.statistics.curves import graded
-from crag_core.experiments.statistics.intervals import proportion
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")
@@ -33,7 +27,6 @@ CONDITIONS = Conditions("trained", "2", "", "", "embedding", 6, "c0ffee")
 BOTH = st.lists(st.tuples(st.integers(0, 20).map(lambda score: score / 20), st.booleans()), max_size=40).map(
     lambda pairs: [*pairs, *[(0.3, False), (0.6, True)] * 10]
 )
-SAID = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=30)
 
 
 def draw(seed: int, count: int = 200, decimals: int = 9) -> Sample:
@@ -54,42 +47,6 @@ def kept(scores: Any, outcomes: Any) -> Calibration:
 
 def on_platt(score: float, slope: float, offset: float) -> float:
     return made((slope, offset)).probability(score)
-
-
-# --- reliability ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("seed", "decimals", "bins"), product(range(3), (9, 1), (5, 10, 15)))
-def test_bins_are_those_of_scikit_learn_and_the_error_is_what_its_definition_says(
-    seed: int, decimals: int, bins: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    said = np.round(rng.random(80), decimals)
-    came_true = rng.random(80) < said**2
-    rows = reliability(said, came_true, bins)
-    shares, means = calibration_curve(came_true, said, n_bins=bins)
-    np.testing.assert_allclose([row.share.value for row in rows], shares, rtol=0, atol=1e-9)
-    np.testing.assert_allclose([row.mean for row in rows], means, rtol=0, atol=1e-9)
-    assert sum(row.count for row in rows) == 80
-    assert ece(said, came_true, bins) == pytest.approx(
-        sum(row.count * abs(row.mean - row.share.value) for row in rows) / 80, abs=1e-9
-    )
-
-
-def test_bins_by_hand() -> None:
-    share = {hits: proportion(hits, count) for hits, count in ((0, 1), (1, 2))}
-    rows = reliability([0.0, 0.5, 0.3, 1.0, NAN], [False, True, False, True, True], bins=4)
-    assert rows == (Bin(1, 0.0, share[0]), Bin(2, 0.4, share[1]), Bin(1, 1.0, proportion(1, 1)))  # type: ignore[arg-type]
-    assert ece([0.0, 0.5, 0.3, 1.0], [False, True, False, True], bins=4) == pytest.approx(2 / 4 * 0.1)
-    assert ece([0.8] * 10, [True] * 8 + [False] * 2) == pytest.approx(0.0)
-    assert ece([], []) is ece([NAN], [True]) is None and reliability([NAN], [True]) == ()
-
-
-@pytest.mark.parametrize("wrong", [-0.1, 1.0001, float("inf")])
-def test_what_is_no_probability_is_refused(wrong: float) -> None:
-    for measure in (reliability, ece):
-        with pytest.raises(ValueError, match=rf"probabilities in 0\.\.1, found {wrong}"):
-            measure([0.5, wrong], [True, False])
 
 
 # --- the curves -------------------------------------------------------------------------------------------------------
@@ -143,14 +100,6 @@ def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, b
     told = kept(scores, outcomes)
     line = np.array([told.probability(place) for place in sorted([*places, *scores])])
     assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
-
-
-def test_calibration_mends_scores_that_claim_too_much() -> None:
-    rng = np.random.default_rng(5)
-    truth = rng.random(600)
-    outcomes, scores = rng.random(600) < truth, 0.8 + 0.2 * truth
-    before, after = ece(scores, outcomes), ece([kept(scores, outcomes).probability(one) for one in scores], outcomes)
-    assert before is not None and after is not None and after < 0.08 < 0.3 < before
 
 
 # --- too little, wrong, and as a record -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Curves over every threshold and their intervals: against scikit-learn, their definitions and repeated samples."""
+"""AUROC and its interval: against scikit-learn, their definitions and repeated samples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from sklearn.metrics import roc_auc_score
 from crag_core.experiments.statistics.curves import (
     auroc,
     graded,
-    risk_coverage,
-    roc,
 )
 from crag_core.experiments.statistics.intervals import Estimate, proportion
 
@@ -46,24 +44,6 @@ def same(ours: Any, theirs: Any) -> None:
 def test_areas_are_those_of_scikit_learn(seed: int, decimals: int) -> None:
     scores, positive = draw(seed, decimals=decimals)
     same(known(auroc(scores, positive)).value, roc_auc_score(positive, scores))
-
-
-@pytest.mark.parametrize(("seed", "decimals"), DRAWN)
-def test_risk_and_coverage_are_what_each_threshold_counts(seed: int, decimals: int) -> None:
-    scores, right = draw(seed, decimals=decimals)
-    told = known(risk_coverage(scores, right))
-    assert told.thresholds.tolist() == sorted(set(scores.tolist()), reverse=True)
-    same(told.coverage, [(scores >= threshold).mean() for threshold in told.thresholds])
-    same(told.risk, [1 - right[scores >= threshold].mean() for threshold in told.thresholds])
-    same(told.area, np.mean([1 - right[scores >= score].mean() for score in scores]))
-
-
-def test_ungraded_questions_have_no_point_and_every_threshold_has_one() -> None:
-    scores, positive = [0.2, NAN, 0.9, 0.5], [True, False, True, False]
-    false_rate, true_rate, thresholds = known(roc(scores, positive))
-    assert thresholds.tolist() == [np.inf, 0.9, 0.5, 0.2]
-    assert (false_rate.tolist(), true_rate.tolist()) == ([0.0, 0.0, 1.0, 1.0], [0.0, 0.5, 0.5, 1.0])
-    assert roc([0.5, NAN], [True, False]) is roc([], []) is None
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
@@ -116,23 +96,18 @@ def test_one_of_a_kind_gives_no_interval() -> None:
 
 
 def test_equal_scores_make_one_step() -> None:
-    scores, positive = [0.5] * 4, [True, False, False, False]
-    curve = known(risk_coverage(scores, positive))
-    assert (curve.coverage.tolist(), curve.risk.tolist(), curve.area) == ([1.0], [0.75], 0.75)
     told = known(auroc([0.5] * 40, [True, False] * 20))
     assert told.value == 0.5 and told.low < 0.35 and told.high > 0.65
 
 
-@pytest.mark.parametrize(("positive", "area"), [([True] * 3, 0.0), ([False] * 3, 1.0)])
-def test_of_one_kind_there_is_no_auroc(positive: list[bool], area: float) -> None:
-    scores = [0.2, 0.9, 0.5]
-    assert auroc(scores, positive) is None and known(risk_coverage(scores, positive)).area == area
+@pytest.mark.parametrize("positive", [[True] * 3, [False] * 3])
+def test_of_one_kind_there_is_no_auroc(positive: list[bool]) -> None:
+    assert auroc([0.2, 0.9, 0.5], positive) is None
 
 
 @pytest.mark.parametrize("count", [0, 2])
 def test_nothing_and_what_was_never_graded_is_nothing(count: int) -> None:
-    for curve in (auroc, risk_coverage, roc):
-        assert curve([NAN] * count, [True, False][:count]) is None
+    assert auroc([NAN] * count, [True, False][:count]) is None
 
 
 def test_what_was_never_graded_is_left_out() -> None:
@@ -141,14 +116,12 @@ def test_what_was_never_graded_is_left_out() -> None:
     assert found.scores.tolist() == [0.9, 0.4, 0.6, 0.1, 0.2, 0.8]
     assert found.labels.tolist() == [True, False, True, False, True, False]
     assert auroc(scores, positive) == auroc(found.scores, found.labels) is not None
-    assert str(risk_coverage(scores, positive)) == str(risk_coverage(found.scores, found.labels))
 
 
 @pytest.mark.parametrize("labels", [[], [True], [True] * 3])
 def test_other_numbers_of_scores_and_labels_are_refused(labels: list[bool]) -> None:
-    for curve in (auroc, risk_coverage):
-        with pytest.raises(ValueError, match=f"as many labels as scores, found {len(labels)} and 2"):
-            curve([0.1, 0.2], labels)
+    with pytest.raises(ValueError, match=f"as many labels as scores, found {len(labels)} and 2"):
+        auroc([0.1, 0.2], labels)
 
 
 @given(BOTH_KINDS, st.randoms(use_true_random=False))
@@ -161,5 +134,3 @@ def test_neither_the_order_of_the_questions_nor_the_scale_matters(pairs: list[tu
     one, other = auroc(scores, labels), auroc(others, of_others)
     assert (one is None) == (other is None)
     assert one is None or (one.value, 0 <= one.low <= one.high <= 1) == (pytest.approx(known(other).value), True)
-    one, other = risk_coverage(scores, labels), risk_coverage(others, of_others)
-    assert one is None or ((np.diff(one.coverage) > 0).all() and one.area == pytest.approx(known(other).area))

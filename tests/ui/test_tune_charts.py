@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crag_core.experiments.statistics import curves
-from crag_core.experiments.statistics.calibration import reliability
 from crag_core.experiments.thresholds.objective import Objective, allowed, losses, surface
 from crag_core.experiments.thresholds.recommend import recommend
 from crag_core.experiments.thresholds.threshold_board import grid
@@ -53,14 +51,7 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
 
 
 def test_a_curve_has_its_points_and_the_place_of_your_threshold() -> None:
-    risk = curves.risk_coverage(SCORES, YES)
-    assert risk
-    figure = charts.curve(risk.coverage, risk.risk, ("x", "y"), "", risk.thresholds, (0.5, 0.1, "yours"))
-    assert list(figure.data[0].y) == list(risk.risk) and list(figure.data[0].customdata) == list(risk.thresholds)
+    x, y = np.array([0.2, 1.0]), np.array([0.1, 0.4])
+    figure = charts.curve(x, y, ("x", "y"), "", x, (0.5, 0.1, "yours"))
+    assert list(figure.data[0].y) == [0.1, 0.4] and list(figure.data[0].customdata) == [0.2, 1.0]
     assert (figure.data[1].name, *figure.data[1].x, *figure.data[1].y) == ("yours", 0.5, 0.1)
-
-
-def test_an_empty_bin_has_no_point() -> None:
-    rows = reliability([0.05, 0.95, 0.96], [False, True, True])
-    figure = charts.reliability(rows, "score")
-    assert list(figure.data[0].customdata) == [1, 2]

@@ -160,7 +160,7 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monke
 
     monkeypatch.setattr(EmbeddingEvaluator, "grade", fail)
     monkeypatch.setattr(HybridRetriever, "retrieve", fail)
-    for picture in ("Routes", "Curves", "Can scores be trusted?", "Sentences", "All policies", "Scores"):
+    for picture in ("Routes", "Sentences", "All policies", "Scores"):
         look(app, "tune_look", picture)
     look(app, "tune_way", "By a limit on wrong answers")
     choose(app, policy="signals")
@@ -302,30 +302,6 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
     look(app, "tune_source", "From feedback")
     press(app, "Use 1 question")
     assert "From feedback: 1 question" in texts(app)
-
-
-def test_a_question_of_ask_goes_into_the_own_set_that_tune_lists(start: Start, own: Path) -> None:
-    app = start(CRAG_HOME=str(own), CRAG_HISTORY="off")
-    ask(app, ANSWERED[0])
-    press(app, "On topic only")
-    kept = Workbench(Config(home=own)).experiments
-    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
-        (ANSWERED[0], Expected.AMBIGUOUS)
-    ]
-    assert "In “my questions”, see Tune" in texts(app)
-    press(app, "Answered")  # another label replaces it
-    ask(app, OTHERS[0])
-    press(app, "Off topic")
-    assert [(one.question, one.expected) for one in kept.load_set("my questions").questions] == [
-        (ANSWERED[0], Expected.CORRECT),
-        (OTHERS[0], Expected.INCORRECT),
-    ]
-    app = app.switch_page("pages/tune.py").run()
-    press(app, "Use 2 questions")
-    assert "my questions: 2 questions" in texts(app)
-    app = app.switch_page("pages/ask.py").run()
-    press(app, "**Off topic ✓**")  # pressed again, it is taken out
-    assert len(kept.load_set("my questions").questions) == 1 == len(app.session_state["TunePage"].labelled.questions)
 
 
 def begin_labelling(app: AppTest) -> AppTest:

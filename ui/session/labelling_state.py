@@ -11,7 +11,6 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.passages import ANSWERING
 from crag_core.decision.decide import evidence_of
-from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import (
     Expected,
@@ -173,9 +172,3 @@ def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
     best = max(trace.passages, key=lambda passage: scores.get(passage.id) or 0.0)
     text = shortened(clean(best.text), _LONGEST_CHUNK)
     return {"best chunk": text, "score": scores.get(best.id), "document": clean(best.source)}
-
-
-def effort(count: int) -> str:
-    """The LLM calls that grading so many takes; "" for none."""
-    card = known_card(app_state.evaluator())
-    return f"About {count * -(-app_state.settings().top_k // card.batch)} LLM calls." if card.calls_model else ""

@@ -10,13 +10,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from crag_core.base.text.display import clean, readable
-from crag_core.experiments.statistics.calibration import Bin
 from crag_core.experiments.thresholds.threshold_board import Array
 
 GREEN, ORANGE, RED, BLUE, GRAY = "#2e9b63", "#d98a1f", "#d0544b", "#3f88c5", "#8794a1"
 _COST_SCALE = [[0.0, "#2e9b63"], [0.35, "#e2c25b"], [1.0, "#c8463d"]]
 _BINS = np.linspace(0.0, 1.0, 21)
-_DOTTED = {"color": GRAY, "dash": "dot"}
 
 
 @dataclass(frozen=True)
@@ -78,29 +76,6 @@ def curve(
     figure.update_xaxes(tickformat=".0%")
     figure.update_yaxes(tickformat=".0%", range=[0, 1.01])
     return figure
-
-
-def add_diagonal(figure: go.Figure) -> go.Figure:
-    return figure.add_shape(type="line", x0=0, y0=0, x1=1, y1=1, line=_DOTTED, layer="below")
-
-
-def reliability(rows: Sequence[Bin], title: str) -> go.Figure:
-    """Larger points stand for bins with more questions."""
-    most, shares = max(row.count for row in rows), [row.share for row in rows]
-    figure = _figure(300, title, "share that is answerable")
-    figure.add_scatter(
-        x=[row.mean for row in rows], y=[share.value for share in shares], mode="markers+lines", name="bins",
-        line={"color": BLUE}, marker={"size": [7 + 15 * (row.count / most) ** 0.5 for row in rows]},
-        error_y={
-            "type": "data", "symmetric": False, "color": GRAY,
-            "array": [share.high - share.value for share in shares],
-            "arrayminus": [share.value - share.low for share in shares],
-        },
-        customdata=[row.count for row in rows],
-        hovertemplate="%{customdata} questions scored about %{x:.2f}:<br>%{y:.1%} answerable<extra></extra>",
-    )  # fmt: skip
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.02])
-    return add_diagonal(figure)
 
 
 def heat_map(

@@ -7,13 +7,10 @@ import streamlit as st
 
 from crag_core.base.text.display import counted, readable, shortened
 from crag_core.experiments.labelled.questions import Expected, word
-from crag_core.experiments.statistics import curves
-from crag_core.experiments.statistics.calibration import brier, ece, reliability
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.threshold_board import (
     ACTIONS,
-    CORRECT,
     KEPT,
     Array,
     Board,
@@ -32,8 +29,7 @@ from ui.shell.page import errors_drawn
 from ui.shell.text import plain
 from ui.tune import charts
 
-SCORES, ROUTES, CURVES, TRUST = "Scores", "Routes", "Curves", "Can scores be trusted?"
-SENTENCES, POLICIES = "Sentences", "All policies"
+SCORES, ROUTES, SENTENCES, POLICIES = "Scores", "Routes", "Sentences", "All policies"
 _SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "web": "web rate"}
 
 
@@ -116,8 +112,6 @@ def draw_figures(seen: Seen) -> None:
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
-        CURVES: lambda: _draw_curves(board),
-        TRUST: lambda: _draw_trust(board),
         SENTENCES: lambda: _draw_sentences(seen),
         POLICIES: lambda: _draw_policies(seen, rates),
     }
@@ -179,50 +173,6 @@ def _draw_scores(board: Board) -> None:
     st.caption("Above the line: answerable. Below: not answerable. Move the thresholds in the sidebar.")
 
 
-def _draw_curves(board: Board) -> None:
-    scores, yes = board.deciding().upper, board.answerable
-    roc, risk = curves.roc(scores, yes), curves.risk_coverage(scores, yes)
-    if roc is None or risk is None:
-        st.info("Curves need both kinds of questions.", icon=":material/info:")
-        return
-    policy = app_state.policy()
-    good = board.actions(policy.lower, policy.upper) == CORRECT
-    left, right = st.columns(2)
-    with left:
-        st.markdown(f"**ROC**, area {auroc(scores, yes)}")
-        figure = charts.curve(
-            *roc[:2], ("unanswerable taken", "answerable taken"),
-            "upper %{customdata:.2f}<br>%{y:.1%} of the answerable,<br>%{x:.1%} of the others", roc[2],
-            (float(good[~yes].mean()), float(good[yes].mean()), "your upper"),
-        )  # fmt: skip
-        _chart(charts.add_diagonal(figure), "tune_roc")
-    with right:
-        st.markdown(f"**Risk and coverage**, area {risk.area:.2f}: the more are answered, the more answers are wrong.")
-        wrong = float((~yes)[good].mean()) if good.any() else 0.0
-        figure = charts.curve(
-            risk.coverage, risk.risk, ("coverage: answered from the documents", "risk: not answerable"),
-            "answered from %{customdata:.2f} on:<br>%{x:.1%} of all, %{y:.1%} of them wrong", risk.thresholds,
-            (float(good.mean()), wrong, "your upper"),
-        )  # fmt: skip
-        _chart(figure.update_yaxes(range=None, rangemode="tozero"), "tune_risk")
-
-
-def _draw_trust(board: Board) -> None:
-    scores = board.deciding().upper
-    seen = np.isfinite(scores)
-    if not seen.any():
-        st.info("No question has a score.", icon=":material/info:")
-        return
-    values, yes = scores[seen], board.answerable[seen]
-    st.markdown(
-        f"Of questions scored 0.50, half should be answerable. Expected calibration error **{ece(values, yes):.2f}**, "
-        f"Brier score **{brier(values, yes):.2f}** (0 is best; the share alone gives "
-        f"{float(yes.mean() * (1 - yes.mean())):.2f})."
-    )
-    _chart(charts.reliability(reliability(values, yes), "score that upper is compared with"), "tune_reliability")
-    st.caption("Below the dotted line the score is too high. Larger points: more questions.")
-
-
 def _draw_sentences(seen: Seen) -> None:
     found = sentence_curve(seen.graded)
     if found is None:
@@ -247,13 +197,12 @@ def _draw_sentences(seen: Seen) -> None:
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:
-    """Every policy at its starting thresholds, this one at the sidebar's, and each action taken always."""
-    own, board = app_state.policy(), tune_state.board(seen)
+    """Every policy at its starting thresholds, this one at the sidebar's."""
+    own = app_state.policy()
     found: list[tuple[str, Rates]] = []
     for name, policy in app_state.policies().items():
         start = tune_state.board(seen, name)
         found.append((policy.title, now if name == own.name else rate(start, start.actions())))
-    found += [(f"always {name}", rate(board, np.full(len(board), action))) for action, name in enumerate(ACTIONS)]
     rows = [
         {
             "policy": title,

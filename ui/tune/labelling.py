@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
-from crag_core.experiments.labelled.questions import Expected, UnlabelledQuestion, word
-from ui.session import access, labelling_state
+from crag_core.evaluators.policies import known_card
+from crag_core.experiments.labelled.questions import Expected, word
+from ui.session import access, app_state, labelling_state
 from ui.session.fragments import fragment, ticking
 from ui.session.keys import hand, kept, take
 from ui.session.labelling_state import Labelling, Round
 from ui.shell.text import plain
 from ui.tune.grading_progress import draw_ended, draw_job
-from ui.tune.question_sets import draft
 
-Find = Callable[[], tuple[UnlabelledQuestion, ...]]
 _LABELS = (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT)
-_DRAFTED = 60
 
 
 def draw_labelling() -> None:
@@ -42,24 +38,20 @@ def draw_start(busy: bool) -> None:
         f"Picks the {labelling_state.ROUND} questions nearest to your thresholds. "
         f"The labels go into “{plain(labelling_state.target())}”."
     )
-    with st.container(horizontal=True):
-        _draw_source("From History", "history", labelling_state.from_history, busy)
-        _draw_source("Drafted", "edit_note", _drafted, busy)
+    st.button("From History", icon=":material/history:", on_click=_begin, disabled=busy, key="label_from_history")
     st.caption("Or upload a file with only the column `question`.")
     if problem := take("label_problem"):
         st.caption(f":orange[:material/warning: {plain(problem)}]")
-    if calls := labelling_state.effort(_DRAFTED):
-        st.caption(calls)
+    card = known_card(app_state.evaluator())
+    if card.calls_model:
+        most = labelling_state.MOST_GRADED * -(-app_state.settings().top_k // card.batch)
+        st.caption(f"{labelling_state.MOST_GRADED} questions at most are graded: up to {most:,} LLM calls.")
 
 
-def _draw_source(title: str, icon: str, find: Find, busy: bool) -> None:
-    st.button(title, icon=f":material/{icon}:", on_click=_begin, args=(find,), disabled=busy, key=f"label_from_{icon}")
-
-
-def _begin(find: Find) -> None:
+def _begin() -> None:
     """For a callback."""
     try:
-        found = find()
+        found = labelling_state.from_history()
     except CragError as error:
         hand("label_problem", str(error))
         return
@@ -67,11 +59,6 @@ def _begin(find: Find) -> None:
         labelling_state.begin(found)
     else:
         hand("label_problem", "No question was found there.")
-
-
-def _drafted() -> tuple[UnlabelledQuestion, ...]:
-    """Of the documents as they are: the others are labelled by how they were made."""
-    return tuple(UnlabelledQuestion(one.question) for one in draft(_DRAFTED) if not one.without)
 
 
 @ticking()

@@ -26,7 +26,7 @@ from crag_core.experiments.labelled.questions import (
     Origin,
     word,
 )
-from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from crag_core.experiments.labelled.read import Read, read_questions, write_csv
 from crag_core.experiments.statistics.small_sets import few_tell
 from ui.run.job_progress import draw_stop
 from ui.run.verdict import COLOURS, ICONS
@@ -46,11 +46,6 @@ DraftingJob = Job[tuple[int, int], tuple[LabelledQuestion, ...]]
 _SHOWN_PROBLEMS = 10
 LARGEST_MB = 40
 MOST_EDITED = 3000
-
-
-def draft(count: int) -> tuple[LabelledQuestion, ...]:
-    """From the documents that are searched. Raises `CragError`."""
-    return _drafted_of(_passages(), count)
 
 
 def _passages() -> list[Passage]:
@@ -329,13 +324,10 @@ def _draw_table(labelled: LabelledSet, busy: bool) -> None:
 
 
 def _draw_files(labelled: LabelledSet) -> None:
-    with st.container(horizontal=True, width="content"):
-        for kind, content in (
-            ("JSONL", lambda: write_questions(labelled.questions)),
-            ("CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig")),
-        ):
-            file = f"{labelled.name}.{kind.lower()}"
-            st.download_button(kind, content, file, icon=":material/download:", on_click="ignore")
+    st.download_button(
+        "CSV", lambda: write_csv(labelled.questions).encode("utf-8-sig"), f"{labelled.name}.csv",
+        icon=":material/download:", on_click="ignore",
+    )  # fmt: skip
 
 
 def _save_changes(labelled: LabelledSet, rows: Sequence[dict[str, object]]) -> None:

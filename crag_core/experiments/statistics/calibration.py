@@ -1,4 +1,4 @@
-"""Reliability of probabilities (bins and ECE), and calibration of scores to probabilities.
+"""Calibration of scores to probabilities.
 
 A calibration is Platt's logistic curve (1999, "Probabilistic outputs for support vector machines"), fitted to questions
 with known outcome. NaN is left out.
@@ -14,58 +14,14 @@ import numpy as np
 
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
-from crag_core.experiments.statistics.intervals import Estimate, proportion
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
 
 
-@dataclass(frozen=True)
-class Bin:
-    """Probabilities of one bin: `mean` is theirs, `share` what came true of them, with its 95 % interval."""
-
-    count: int
-    mean: float
-    share: Estimate
-
-
-def reliability(probabilities: Values, outcomes: Labels, bins: int = 10) -> tuple[Bin, ...]:
-    """Bins of equal width from 0 to 1 that hold a probability; one on an edge counts below it.
-
-    ValueError: a probability outside 0..1, not as many outcomes.
-    """
-    said = graded(probabilities, outcomes)
-    if problem := _outside(said):
-        raise ValueError(f"expected probabilities {problem}")
-    place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], said.scores)
-    chosen = [place == number for number in range(bins)]
-    rows = ((said.scores[here], said.labels[here]) for here in chosen if here.any())
-    shares = ((scores, proportion(int(labels.sum()), len(labels))) for scores, labels in rows)
-    return tuple(Bin(len(scores), float(scores.mean()), share) for scores, share in shares if share)
-
-
-def ece(probabilities: Values, outcomes: Labels, bins: int = 10) -> float | None:
-    """The expected calibration error, 0 at best: how far mean and share of a bin lie apart, weighed by its count.
-
-    Naeini et al. 2015, "Obtaining well calibrated probabilities using Bayesian binning"; with bins of equal width. None
-    without probabilities; ValueError as in `reliability`.
-    """
-    rows = reliability(probabilities, outcomes, bins)
-    gaps = sum(row.count * abs(row.share.value - row.mean) for row in rows)
-    return gaps / sum(row.count for row in rows) if rows else None
-
-
-def brier(probabilities: Values, outcomes: Labels) -> float:
-    """The mean squared distance of one probability or more, in 0..1, from what came true, 0 at best (Brier 1950)."""
-    return float(((np.asarray(probabilities) - np.asarray(outcomes)) ** 2).mean())
-
-
 def _outside(found: Graded) -> str:
     wrong = found.scores[(found.scores < 0) | (found.scores > 1)]
     return f"in 0..1, found {wrong[0]}" if wrong.size else ""
-
-
-# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 Coefficients = tuple[float, float]

@@ -1,4 +1,4 @@
-"""ROC, AUROC and risk-coverage curves of scores.
+"""AUROC of scores.
 
 Scores are higher where a question is likelier positive, such as answerable. A NaN stands for a question that was never
 graded, and is left out everywhere. Of equal scores none comes first: a threshold takes all of them or none.
@@ -18,7 +18,6 @@ from crag_core.experiments.statistics.intervals import Z95, Estimate, proportion
 Array = np.ndarray[Any, Any]
 Values = Sequence[float] | Array
 Labels = Sequence[bool] | Array
-# scikit-learn and scipy are slow to import, and needed only where a curve is drawn.
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,18 +32,6 @@ class Graded:
         return bool(self.labels.any() and not self.labels.all())
 
 
-@dataclass(frozen=True, eq=False)
-class RiskCoverage:
-    """A point for every threshold, the highest first: the share of questions that it takes, and of these the share
-    that is wrong. `area`: the mean risk over the questions, each with its own score for a threshold (AURC).
-    """
-
-    thresholds: Array
-    coverage: Array
-    risk: Array
-    area: float
-
-
 def graded(scores: Values, labels: Labels) -> Graded:
     """ValueError: not as many labels as scores."""
     numbers, truths = np.asarray(scores, dtype=float), np.asarray(labels, dtype=bool)
@@ -52,35 +39,6 @@ def graded(scores: Values, labels: Labels) -> Graded:
         raise ValueError(f"expected as many labels as scores, found {truths.size} and {numbers.size}")
     kept = ~np.isnan(numbers)
     return Graded(numbers[kept], truths[kept])
-
-
-def roc(scores: Values, positive: Labels) -> tuple[Array, Array, Array] | None:
-    """False and true positive rate at each threshold, from (0, 0) at infinity to (1, 1); None without both kinds."""
-    from sklearn.metrics import roc_curve
-
-    found = graded(scores, positive)
-    return roc_curve(found.labels, found.scores, drop_intermediate=False) if found.has_both else None
-
-
-def risk_coverage(scores: Values, is_right: Labels) -> RiskCoverage | None:
-    """What is wrong among the questions that a threshold takes; None without questions.
-
-    Geifman & El-Yaniv 2017, "Selective classification for deep neural networks"; the area is that of Geifman, Uziel &
-    El-Yaniv 2019.
-    """
-    found = graded(scores, is_right)
-    if not found.scores.size:
-        return None
-    order = np.argsort(-found.scores)
-    last = _ends(found.scores[order])
-    risk = (last + 1 - np.cumsum(found.labels[order])[last]) / (last + 1)
-    coverage = (last + 1) / len(order)
-    return RiskCoverage(found.scores[order][last], coverage, risk, float(np.diff(coverage, prepend=0.0) @ risk))
-
-
-def _ends(ranked: Array) -> Array:
-    """The places at which a run of equal scores ends."""
-    return np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
 
 
 def _unspread(value: float, count: int) -> Estimate:
