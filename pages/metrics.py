@@ -4,7 +4,7 @@ import streamlit as st
 
 from ui.metrics import metrics_state
 from ui.metrics.metrics_page import draw_table, draw_whole
-from ui.session import app_state
+from ui.session import access, app_state
 from ui.shell import page
 from ui.shell.page import errors_drawn
 from ui.shell.text import plain
@@ -37,7 +37,7 @@ st.title("Metrics", anchor=False)
 with errors_drawn():
     period, policy = draw_choice()
     found = metrics_state.seen(period, policy)
-    if not metrics_state.is_of_all():
+    if not access.is_administrator():
         st.caption("Your own runs only.")
     if found.whole.runs:
         draw_whole(found)

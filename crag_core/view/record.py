@@ -139,6 +139,7 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         if policy.is_plain
         else "lower {}, upper {}, sentence cut-off {}, ".format(*readable(*policy.thresholds))
         + limit_text(policy.refinement.top),
+        "If doubtful": policy.doubtful,
         "Chunks graded by": "nobody: plain RAG" if policy.is_plain else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,

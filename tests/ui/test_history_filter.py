@@ -1,18 +1,17 @@
-"""The words of the filter as a selection; two runs' settings in words."""
+"""The words of the filter as a selection; the settings in which two runs differ."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from crag_core.base.types.decisions import Action
 from crag_core.storage.history.runs import Feedback, Selection
 from crag_core.trace.summary import Ending
-from crag_core.trace.trace import RunSettings
 from tests import builders
 from ui.history.history_state import Filter
-from ui.history.run_detail import _NAMES, differing
+from ui.history.run_detail import differing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 3, 29, 12, 0, tzinfo=BERLIN)  # the clocks went forward that night
@@ -46,31 +45,12 @@ def test_days_begin_at_the_visitors_midnight() -> None:
     assert selected(since=date(2026, 3, 29)) == Selection(), "only where days are chosen"
 
 
-# --- two runs -------------------------------------------------------------------------------------------------------
-
-MADE = builders.settings(builders.policy("paper"))
-
-
-def test_there_is_a_name_for_every_setting_of_a_run() -> None:
-    assert set(_NAMES) | {"policy"} == {field.name for field in fields(RunSettings)}
-
-
-def test_only_what_differs_is_told() -> None:
-    assert differing(MADE, MADE) == {}
-    moved = replace(MADE, policy=MADE.policy.with_thresholds(0.1, 0.9), writer_version="a80c4f17acd5", top_k=3)
-    assert differing(MADE, moved) == {
-        "Lower threshold": (f"{MADE.policy.lower:.2f}", "0.10"),
-        "Upper threshold": (f"{MADE.policy.upper:.2f}", "0.90"),
-        "Model version": ("–", "a80c4f17acd5"),
-        "Chunks retrieved": (str(MADE.top_k), "3"),
-    }
-    other = replace(MADE, policy=builders.policy("signals"))
-    assert differing(MADE, other)["Policy"] == ("Paper", "Signals") and "Policy rules" not in differing(MADE, other)
-
-
-def test_settings_that_read_alike_are_not_told_as_equal() -> None:
-    one, other = replace(MADE, pinned=("a",)), replace(MADE, pinned=("b",))
-    assert differing(one, other) == {"Pinned files": ("1 file", "1 file, another one")}
-    rules = replace(MADE, policy=builders.changing(MADE.policy, web_refine=not MADE.policy.web.refine))
-    (told,) = differing(MADE, rules).items()
-    assert told[0] == "Policy rules" and told[1][0] != told[1][1]
+def test_only_settings_that_differ_between_two_runs_are_told() -> None:
+    run = builders.trace(builders.policy("paper"))
+    assert differing(run, replace(run, id="other", created="2026-11-28T00:00:00+00:00")) == {}
+    made = replace(run.settings, policy=run.settings.policy.with_thresholds(0.1, 0.9), top_k=3)
+    told = differing(run, replace(run, settings=made))
+    assert set(told) == {"Thresholds of the run", "Chunks asked for"}
+    assert (
+        told["Chunks asked for"] == (str(run.settings.top_k), "3") and "lower 0.10" in told["Thresholds of the run"][1]
+    )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import streamlit as st
 
 from crag_core.base.errors import CragError
-from crag_core.base.serialization import fingerprint
-from crag_core.base.text.display import counted, limit_text, readable, sentence, shortened
-from crag_core.base.types.grades import EvaluatorCard
-from crag_core.decision.policy import Doubtful, Policy
+from crag_core.base.text.display import counted, readable, sentence, shortened
 from crag_core.storage.history.runs import KeptRun
-from crag_core.trace.trace import RunSettings, Trace
-from crag_core.view.record import asked_as
+from crag_core.trace.trace import Trace
+from crag_core.view.record import asked_as, settings_of
 from crag_core.view.score_words import reason_of
 from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.history import history_state
@@ -24,6 +20,8 @@ from ui.run.verdict import headline
 from ui.shell.text import plain, versioned
 
 _LONGEST_QUESTION = 200
+_OWN = ("Run", "Fingerprint of the settings")
+"""Which no two runs, or no two settings, share."""
 
 
 def draw_selected(selected: Sequence[KeptRun]) -> None:
@@ -108,13 +106,14 @@ def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
                 draw_answer(trace)
                 draw_cost(trace, f"history_open_{letter}")
     st.markdown("**Settings that differ**")
-    if rows := differing(found[0].settings, found[1].settings):
+    if rows := differing(*found):
         st.table(
             [{"setting": name, "A": plain(one), "B": plain(other)} for name, (one, other) in rows.items()],
             border="horizontal", hide_index=True, alt="Settings that differ between the two runs",
         )  # fmt: skip
     else:
-        st.markdown(f"None, both {found[0].fingerprint}.")
+        is_same = found[0].fingerprint == found[1].fingerprint
+        st.markdown("None." if is_same else "None in words: rules of the policy, or which files were pinned.")
     st.markdown("**Evidence of each answer**")
     if lines := given_sentences(found):
         counts = Counter(line.held for line in lines)
@@ -131,60 +130,9 @@ def _draw_question(trace: Trace) -> None:
     st.markdown(f"**{plain(shortened(trace.question, _LONGEST_QUESTION))}**")
 
 
-# --- settings that differ ---------------------------------------------------------------------------------------------
-
-_NAMES = {
-    "evaluator": "Evaluator",
-    "strip_evaluator": "Sentences scored by",
-    "embedding": "Embedding model",
-    "writer": "Model",
-    "writer_version": "Model version",
-    "web_mode": "Web search",
-    "top_k": "Chunks retrieved",
-    "prompts": "Prompt version",
-    "version": "Program version",
-    "pinned": "Pinned files",
-    "search_too": "Other documents searched",
-    "support": "Answer checked by",
-    "collection": "Collection",
-}
-"""Of every setting but the policy, which has several."""
-
-
-def differing(first: RunSettings, second: RunSettings) -> dict[str, tuple[str, str]]:
-    """Each setting that differs, by its name on the page, with its values in words."""
-    one, other = _policy(first.policy), _policy(second.policy)
-    found = {name: (one[name], other[name]) for name in one if one[name] != other[name]}
-    if first.policy.name != second.policy.name:
-        found.pop("Policy rules", None)
-    for field, name in _NAMES.items():
-        values = getattr(first, field), getattr(second, field)
-        if values[0] != values[1]:
-            a, b = map(_worded, values)
-            found[name] = (a, b if a != b else f"{b}, another one")
-    return found
-
-
-def _policy(policy: Policy) -> dict[str, str]:
-    """What can be set of a policy, and a mark for its rules, whatever was set."""
-    lower, upper, cutoff = (readable(one)[0] for one in policy.thresholds)
-    rules = replace(policy.with_thresholds(0.0, 1.0, 0.0).with_limit(None).with_doubtful(Doubtful.SHOW), presets=())
-    return {
-        "Policy": policy.title,
-        "Lower threshold": lower,
-        "Upper threshold": upper,
-        "Sentence cut-off": cutoff,
-        "Sentence limit": limit_text(policy.refinement.top),
-        "If doubtful": policy.doubtful,
-        "Policy rules": f"set {fingerprint(rules)[:8]}",
-    }
-
-
-def _worded(value: object) -> str:
-    if isinstance(value, EvaluatorCard):
-        return versioned(value.title, value.version)
-    if isinstance(value, tuple):
-        return counted(len(value), "file") if value else "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return str(value) or "–"
+def differing(first: Trace, second: Trace) -> dict[str, tuple[str, str]]:
+    """Each setting that reads otherwise in the two records, by its name, with its values."""
+    one, other = dict(settings_of(first)), dict(settings_of(second))
+    names = [name for name in one | other if name not in _OWN]
+    found = {name: (one.get(name, "–"), other.get(name, "–")) for name in names}
+    return {name: values for name, values in found.items() if values[0] != values[1]}

@@ -30,7 +30,8 @@ def seen(period: str, policy: str) -> Seen:
     """Of the last while, at most `_FRESH_S` old; `policy` "": of all. Raises `CragError`."""
     length, now = PERIODS[period], time.time() // _FRESH_S * _FRESH_S + _FRESH_S
     since = None if length is None else now - length.total_seconds()
-    rows = _measured(_history_id(), _selection(since, policy))
+    config = app_state.settings()
+    rows = _measured(f"{config.home} {config.history}", _selection(since, policy))
     zone = app_state.time_zone()
     first = datetime.fromtimestamp(since if since is not None else rows[0].at if rows else now, zone)
     steps = edges(first, datetime.fromtimestamp(now, zone))
@@ -42,25 +43,14 @@ def policies() -> tuple[str, ...]:
     return app_state.workbench().history.policies(_selection(None, ""))
 
 
-def is_of_all() -> bool:
-    """Whether this visitor sees the runs of others too."""
-    return access.is_administrator()
-
-
 def _selection(since: float | None, policy: str) -> Selection:
-    asked_by = None if is_of_all() else access.user()
+    asked_by = None if access.is_administrator() else access.user()
     return Selection(policies=(policy,) if policy else (), since=since, asked_by=asked_by, imported=False)
 
 
 @st.cache_data(ttl=_FRESH_S, max_entries=50, show_spinner=False)
 def _measured(history: str, selection: Selection) -> tuple[Measured, ...]:
     return app_state.workbench().history.measured(selection)
-
-
-def _history_id() -> str:
-    """One history from another."""
-    now = app_state.settings()
-    return f"{now.home} {now.history}"
 
 
 DAY = timedelta(days=1)
