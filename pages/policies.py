@@ -3,8 +3,8 @@
 import streamlit as st
 
 from crag_core.base.text.display import counted
-from ui.policies.example_scores import draw_choice, made_up
-from ui.policies.verdict_table import draw_details, draw_table
+from ui.policies.example_scores import EXAMPLES, made_up
+from ui.policies.verdict_table import draw_table
 from ui.policies.verdicts import judge_run, judge_scores
 from ui.session import app_state
 from ui.shell import page
@@ -19,9 +19,11 @@ with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     source = st.segmented_control(
         "Scores from", [RUN, EXAMPLE], default=RUN if trace else EXAMPLE, required=True, key="policies_source"
     )
-    example = draw_choice() if source == EXAMPLE else None
+    example = None
+    if source == EXAMPLE:
+        example = st.pills("Example", list(EXAMPLES), default="Mixed", required=True, key="policies_example")
 if example:
-    verdicts = judge_scores(*made_up(*example), app_state.policies().values())
+    verdicts = judge_scores(*made_up(example), app_state.policies().values())
 elif trace is None or trace.passages is None:
     st.info("No run yet. Ask a question, or choose an example.", icon=":material/info:")
     verdicts = []
@@ -33,4 +35,3 @@ else:
     verdicts = judge_run(trace, app_state.policies().values())
 if verdicts:
     draw_table(verdicts)
-    draw_details(verdicts)

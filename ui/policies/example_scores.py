@@ -1,10 +1,9 @@
-"""Made-up scores: a few examples, and fields to change them."""
+"""Made-up scores: a few examples."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
-
-import streamlit as st
 
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Scores
@@ -52,19 +51,11 @@ _CLASS_OF = {"Answered": "B", "Off topic": "A"}
 """Of the question of an example; of the others it is C."""
 _ENOUGH = ("Mixed", "Answered")
 """Examples of which a model would say that all chunks together are enough."""
-_MOST = 20  # chunks
 
 
-def draw_choice() -> tuple[str, bool]:
-    """(the name of the example, whether it is to be changed)"""
-    name = st.pills("Example", list(EXAMPLES), default="Mixed", required=True, key="policies_example")
-    return name, st.toggle("Edit scores", key="policies_edit")
-
-
-def made_up(name: str, is_edited: bool) -> tuple[tuple[Passage, ...], tuple[Grade, ...], Scores]:
-    """Chunks, grades and signals of an example, with fields to change them where that is wanted."""
-    rows, signals = _draw_editor(name) if is_edited else (EXAMPLES[name], signals_of(name))
-    return *read_rows(list(rows)[:_MOST]), signals
+def made_up(name: str) -> tuple[tuple[Passage, ...], tuple[Grade, ...], Scores]:
+    """Chunks, grades and signals of an example."""
+    return *read_rows(EXAMPLES[name]), signals_of(name)
 
 
 def signals_of(name: str) -> Scores:
@@ -72,49 +63,11 @@ def signals_of(name: str) -> Scores:
     return (*_SIGNALS.items(), (SUFFICIENCY, together), (CLASS, rounds))
 
 
-def _draw_editor(name: str) -> tuple[tuple[Row, ...], Scores]:
-    share: dict[str, Any] = {"min_value": 0.0, "max_value": 1.0, "step": 0.01, "format": "%.2f"}
-    number = st.column_config.NumberColumn
-    with st.container(horizontal=True, gap="medium"):
-        with st.container(width=560):
-            rows: list[Row] = st.data_editor(
-                list(EXAMPLES[name]), num_rows="dynamic", key=f"policies_rows_{name}", hide_index=True,
-                column_config={
-                    "score": number("Score", help="Empty: not graded.", **share),
-                    "answering": number("Answer", help="Does the chunk hold the answer?", **share),
-                    "topical": number("Subject", help="Is the chunk on the subject?", **share),
-                    "cosine": number("Cosine", min_value=-1.0, max_value=1.0, step=0.01, format="%.2f"),
-                    "found by": st.column_config.SelectboxColumn("Found by", options=["dense", "keyword", "read_file"]),
-                },
-            )  # fmt: skip
-            st.caption(f"Chunks in rank order, {_MOST} at most. Only Two signals reads answer and subject.")
-        with st.container(width=380, gap="small"):
-            st.markdown("**Signals of the whole set**", help="Read by Heuristic and Signals.")
-            signals = tuple(
-                (of, st.slider(of.replace("_", " ").capitalize(), 0.0, 1.0, value, 0.01, key=f"policies_{of}"))
-                for of, value in _SIGNALS.items()
-            )
-            enough = st.toggle(
-                "Enough together", name in _ENOUGH, key=f"policies_enough_{name}",
-                help="What a language model says of all chunks. Read by Sufficient context.",
-            )  # fmt: skip
-            letter = st.segmented_control(
-                "Question class", list(CLASSES), default=_CLASS_OF.get(name, "C"), required=True,
-                key=f"policies_class_{name}",
-                help="A: no retrieval, B: one, C: several rounds. Read by Adaptive-RAG.",
-            )  # fmt: skip
-            signals += ((SUFFICIENCY, float(enough)), (CLASS, CLASSES[letter]))
-    return tuple(rows), signals
-
-
-def read_rows(rows: list[Row]) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
+def read_rows(rows: Sequence[Row]) -> tuple[tuple[Passage, ...], tuple[Grade, ...]]:
     passages, grades = [], []
     for number, row in enumerate(rows, start=1):
-        cosine, score = row.get("cosine"), row.get("score")
-        scores: Scores = () if cosine is None else (("cosine", float(cosine)),)
-        found_by = (str(row.get("found by") or "dense"),)
+        scores, found_by = (("cosine", row["cosine"]),), (row["found by"],)
         passages.append(Passage(f"p{number}", "Made up.", f"Chunk {number}", found_by=found_by, scores=scores))
-        cause = "" if score is not None else "left empty"
-        parts = tuple((name, float(value)) for name in (ANSWERING, TOPICAL) if (value := row.get(name)) is not None)
-        grades.append(Grade(f"p{number}", None if score is None else float(score), parts=parts, cause=cause))
+        parts = tuple((name, row[name]) for name in (ANSWERING, TOPICAL))
+        grades.append(Grade(f"p{number}", row["score"], parts=parts))
     return tuple(passages), tuple(grades)
