@@ -14,12 +14,13 @@ from markupsafe import Markup
 from crag_core.base.text.display import moment
 from crag_core.decision.policy import Policy
 from crag_core.report import text
-from crag_core.report.run.score_line import drawings_of
 from crag_core.report.run.sections import (
     absences,
     answer_of,
     cards_of,
     changes_of,
+    edges_of,
+    limits_of,
     path_of,
     signals_of,
     verdict_of,
@@ -58,8 +59,9 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         path=path_of(view),
         rounds=round_rows(view),
         scores=scores,
-        score_lines=drawings_of(scores),
-        why_no_scores="No chunk has a score." if scores else why_no_picture(view),
+        edges=edges_of(scores),
+        limits_of=limits_of,
+        why_no_scores=why_no_picture(view),
         signals=signals_of(view),
         why_not=answer if isinstance(answer, str) else "",
         answer=None if isinstance(answer, str) else answer,

@@ -48,8 +48,16 @@ class Section:
     command: str = ""
 
 
-def render_tables(kind: str, name: str, created: str, lead: str, sections: Sequence[Section], source: str) -> str:
-    """The page as HTML; `source` is what it was made from.
+def render_tables(
+    kind: str,
+    name: str,
+    created: str,
+    lead: str,
+    sections: Sequence[Section],
+    source: str,
+    holds: str = "It holds no question, label or document.",
+) -> str:
+    """The page as HTML; `source` is what it was made from, `holds` says what of it stands there.
 
     It needs no network and no script. All that it is given shows as text. The same arguments always give the same.
     """
@@ -66,6 +74,7 @@ def render_tables(kind: str, name: str, created: str, lead: str, sections: Seque
             lead=lead,
             sections=sections,
             source=source,
+            holds=holds,
         )
     )
 

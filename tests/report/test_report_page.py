@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -105,12 +106,10 @@ def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> N
 # --- scores ---------------------------------------------------------------------------------------------------------
 
 
-def test_every_grade_is_a_point_and_a_row_and_what_was_not_graded_is_no_point() -> None:
+def test_every_grade_has_a_row_with_its_place_and_what_was_not_graded_has_none() -> None:
     page = page_of(recorded("paper", 0.9, None, 0.1))
-    for layout in ("wide", "narrow"):
-        points = page.soup.select(f".line.{layout} .point")
-        assert [(said(point.find_all("text")[0]), point["x"]) for point in points] == [("1", "90.0%"), ("3", "10.0%")]
-        assert ["decides" in point["class"] for point in points] == [True, False]
+    places = [place["x"] for place in page.soup.select("#scores tbody .place")]
+    assert places == ["90.0%", "10.0%"]
     assert page.rows("#scores tbody tr") == [
         "1 fares.pdf, page 3 | 0.90 | score 0.90. decides. tells the price",
         "2 cats.txt | not graded | not graded. no score in the reply",
@@ -120,16 +119,17 @@ def test_every_grade_is_a_point_and_a_row_and_what_was_not_graded_is_no_point() 
 
 def test_thresholds_and_bands_are_named_and_lie_where_they_belong() -> None:
     page = page_of(recorded())
-    bands = page.soup.select(".line.wide .band")
+    bands = page.soup.select("#scores tbody tr:first-child .band")
     assert [(band["class"][1], band["x"], band["width"]) for band in bands] == [
         ("incorrect", "0.0%", "40.0%"),
         ("ambiguous", "40.0%", "20.0%"),
         ("correct", "60.0%", "40.0%"),
     ]
-    assert page.all_told(".line.wide .band-name") == ["Incorrect", "Ambiguous", "Correct"]
-    assert page.all_told(".line.wide .mark") == ["lower 0.40", "upper 0.60", "overall 0.90"]
-    rooms = [(room["x1"], room["x2"]) for room in page.soup.select(".line.wide .room")]
-    assert rooms == [("0.0%", "60.0%"), ("40.0%", "90.0%")]
+    assert re.findall("(?:Incorrect|Ambiguous|Correct)", page.told("#scores caption")) == [
+        *("Incorrect", "Ambiguous", "Correct")
+    ]
+    (line,) = page.all_told("#scores li")
+    assert line.startswith("overall 0.90, the best; lower 0.40 (") and "; upper 0.60 (AMBIGUOUS if" in line
 
 
 # --- answer ---------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_other_thresholds_are_said_and_the_answer_to_another_decision_is_not_sho
     assert "kept, 0 gone, 0 new" in told[3]
     assert "No answer for this decision yet" in page.told(".no-answer")
     assert "nine euros [1]" not in page.told("#answers")
-    assert page.all_told(".line.wide .mark")[:2] == ["lower 0.50", "upper 0.95"]
+    assert "lower 0.50 (" in page.told("#scores li") and "upper 0.95 (" in page.told("#scores li")
 
 
 def test_dropped_and_pinned_passages_are_said_so() -> None:
@@ -257,7 +257,6 @@ def test_dropped_and_pinned_passages_are_said_so() -> None:
     assert "pinned by you" in page.head("3")
     assert [said(row)[0] for row in page.soup.select("#scores tbody tr")] == ["1", "2", "3"]
     assert page.rows("#scores tbody tr")[0].startswith("1 fares.pdf, page 3 | 0.90 | score 0.90. dropped by you")
-    assert len(page.soup.select(".line.wide .point.dropped")) == 1
 
 
 def second_opinion() -> Trace:
@@ -285,7 +284,7 @@ def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> 
     assert "The store is away. Start it." in page.told(".no-answer")
     assert "The store is away. Start it." in page.told("#record tbody")
     assert "The run ended before retrieval." in page.told("#passages")
-    assert not page.soup.select("svg .point")
+    assert not page.soup.select("svg .place")
 
 
 # --- the run itself -------------------------------------------------------------------------------------------------

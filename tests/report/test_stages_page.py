@@ -35,7 +35,8 @@ def test_the_page_has_the_counts_and_the_faults_and_shows_hostile_text_as_text()
     page = render_stages(f"shop {HOSTILE}", found, "Trained evaluator", "2026-01-01T00:00:00+00:00")
     assert "3 records." in page and "Not retrieved" in page and "At least" not in page
     assert "<script>" not in page and "&lt;script&gt;" in page and "\u202e" not in page
-    assert page.count("<details") == 2 == sum(one.stage.value != "no fault found" for _, one in found.pairs)
+    faults = sum(one.stage.value != "no fault found" for _, one in found.pairs)
+    assert page.count("1 chunk") == 2 == faults and "It holds questions and answers of the log." in page
     assert page == render_stages(f"shop {HOSTILE}", found, "Trained evaluator", "2026-01-01T00:00:00+00:00")
 
 
@@ -52,7 +53,7 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     one = judged(record)
     found = findings([one] * (MOST + 3), builders.policy("paper"))
     page = render_stages("shop", found, "x", "")
-    assert page.count("<details") == MOST and "3 more are left out here" in page
+    assert page.count("1 chunk") == MOST and "3 more are left out here" in page
 
 
 def test_the_report_of_a_run_tells_the_answer_of_the_log_from_its_own() -> None:

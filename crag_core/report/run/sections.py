@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from crag_core.base.text.display import counted, duration, sentence
+from crag_core.base.text.display import against, counted, duration, readable, sentence
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.passages import ANSWERING, TOPICAL
@@ -25,6 +25,7 @@ from crag_core.view.evidence import difference
 from crag_core.view.path.run_path import run_path
 from crag_core.view.path.stages import Stage
 from crag_core.view.run_view import RunView
+from crag_core.view.score_line import Line, Picture
 from crag_core.view.score_words import CALLED, reason_of
 from crag_core.view.sentences import TextLine, text_lines
 from crag_core.view.verdict_lines import (
@@ -169,6 +170,20 @@ def signals_of(view: RunView) -> tuple[tuple[str, str, str], ...]:
         )
         for name, weight in policy.weights
     )
+
+
+def edges_of(drawn: Picture | None) -> dict[str, float]:
+    """Where the bands of the lines end, in percent."""
+    marks = drawn.marks if drawn else ()
+    return {"zero": 0.0, "one": 100.0} | {mark.name: round(100 * mark.value, 2) for mark in marks}
+
+
+def limits_of(drawn: Picture, line: Line) -> list[str]:
+    """Each threshold on a line, and over which values the action stays."""
+    marks = [mark for mark in drawn.marks if mark.name in line.marks]
+    values = [mark.value for mark in marks]
+    texts = readable(*values) if line.compared is None else against(line.compared, *values)[1:]
+    return [f"{mark.called} {text} ({mark.text})" for mark, text in zip(marks, texts, strict=True)]
 
 
 # --- chunks ---------------------------------------------------------------------------------------------------------
