@@ -22,9 +22,7 @@ def draw_runs() -> None:
         return
     draw_head(found, app_state.workbench().history.days, is_filtered=chosen != Filter())
     actions = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
-    if chosen.problem:
-        st.warning(plain(f"{chosen.problem} Choose other days."), icon=":material/event_busy:")
-    elif not found.count:
+    if not found.count:
         st.info("No run matches this filter.", icon=":material/search_off:")
     selected = draw_table(found) if found.runs else ()
     with actions:  # above the table, which is long, but for what is selected in it

@@ -13,27 +13,18 @@ from crag_core.view.sentences import shown_text
 
 
 @dataclass(frozen=True)
-class Change:
-    passage: Passage
-    kept: tuple[str, ...]
-    gone: tuple[str, ...]
-    new: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Difference:
     """Pieces are ids of strips, or of a passage that went in whole.
 
     `kept` and `new` stand in the order of the evidence now, `gone` in that of the evidence then. A passage that went in
     whole on one side, and in strips on the other, counts in strips on both. `reordered`: what is kept stood in another
-    order. `changes` has every passage that any piece is of, those of now first.
+    order.
     """
 
     kept: tuple[str, ...]
     gone: tuple[str, ...]
     new: tuple[str, ...]
     reordered: bool
-    changes: tuple[Change, ...]
 
     @property
     def counts(self) -> tuple[tuple[str, int], ...]:
@@ -58,21 +49,7 @@ def difference(was: Reroute, now: Reroute) -> Difference:
     after = {piece: excerpt.passage for excerpt in now.knowledge.excerpts for piece in pieces(excerpt)}
     kept = tuple(piece for piece in after if piece in then)
     gone, new = (tuple(p for p in one if p not in other) for one, other in ((then, after), (after, then)))
-    of = after | then
-
-    def own(some: tuple[str, ...], passage: Passage) -> tuple[str, ...]:
-        return tuple(piece for piece in some if of[piece].id == passage.id)
-
-    return Difference(
-        kept,
-        gone,
-        new,
-        reordered=kept != tuple(piece for piece in then if piece in after),
-        changes=tuple(
-            Change(one, own(kept, one), own(gone, one), own(new, one))
-            for one in {passage.id: passage for passage in of.values()}.values()
-        ),
-    )
+    return Difference(kept, gone, new, reordered=kept != tuple(piece for piece in then if piece in after))
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from crag_core.base.types.decisions import Action
@@ -39,10 +39,6 @@ def test_days_begin_at_the_visitors_midnight() -> None:
     midnight = datetime(2026, 3, 29, tzinfo=BERLIN).timestamp()
     assert selected(when="Today") == Selection(since=midnight)
     assert selected(when="7 days").since == (NOW.timestamp() - 7 * 86400) + 3600, "by the clock on the wall"
-    found = selected(when="From – to", since=date(2026, 3, 29), until=date(2026, 3, 29))
-    assert found.since == midnight and found.until == midnight + 23 * 3600, "a day of 23 hours"
-    assert selected(when="From – to", until=date(2026, 3, 1)).since is None
-    assert selected(since=date(2026, 3, 29)) == Selection(), "only where days are chosen"
 
 
 def test_only_settings_that_differ_between_two_runs_are_told() -> None:

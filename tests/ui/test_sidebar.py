@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from crag_core.evaluators.policies import known_card
-from tests.builders import policy_file
 from tests.judge import judging
 from tests.policy_files import PAPER, paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
@@ -21,7 +18,6 @@ from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
 from tests.ui.drawn import parts, popovers
 from ui.session import app_state
-from ui.shell.sidebar import cutoff_source
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -212,22 +208,6 @@ def test_wrong_setting_is_told_on_the_page(start: Start, environment: dict[str, 
     app = start(**environment)
     assert not app.exception
     assert words in shown(app) + "".join(str(code.value) for code in app.code)
-
-
-@pytest.mark.parametrize(
-    ("own", "scorer", "said"),
-    [
-        (None, "cross-encoder", ""),
-        (0.05, "cross-encoder", ""),
-        (0.5, "cross-encoder", "0.50 is this policy's own cut-off; for the scores of cross-encoder, 0.05 is usual."),
-        (0.5, "embedding", "Sentences are scored by cross-encoder, so its 0.05 holds."),
-    ],
-)
-def test_where_two_cut_offs_differ_it_is_said_which_one_holds(own: float | None, scorer: str, said: str) -> None:
-    of = policy_file("signals")
-    of = replace(of, refinement=replace(of.refinement, cutoff=own, scorer=scorer))
-    assert cutoff_source(of, known_card("cross-encoder")).endswith(said)
-    assert bool(cutoff_source(of, known_card("cross-encoder"))) is bool(said)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 import streamlit as st
@@ -17,7 +17,7 @@ from crag_core.trace.trace import Trace
 from ui.session import access, app_state
 from ui.session.keys import kept
 
-ACTION, POLICY, WHEN, SINCE, UNTIL = "history_action", "history_policy", "history_when", "history_from", "history_to"
+ACTION, POLICY, WHEN = "history_action", "history_policy", "history_when"
 FEEDBACK, ENDING, TEXT = "history_feedback", "history_ended", "history_text"
 """Keys of the fields, and names in the address."""
 
@@ -27,8 +27,8 @@ ACTIONS: dict[str, Action | None] = {
     "Incorrect": Action.INCORRECT,
     "Undecided": None,
 }
-ANY_TIME, TODAY, WEEK, MONTH, BETWEEN = "Any time", "Today", "7 days", "30 days", "From – to"
-TIMES = (ANY_TIME, TODAY, WEEK, MONTH, BETWEEN)
+ANY_TIME, TODAY, WEEK, MONTH = "Any time", "Today", "7 days", "30 days"
+TIMES = (ANY_TIME, TODAY, WEEK, MONTH)
 FEEDBACKS = {
     "Route right": Feedback.ROUTE_RIGHT,
     "Route wrong": Feedback.ROUTE_WRONG,
@@ -38,58 +38,37 @@ FEEDBACKS = {
 }
 ENDINGS = {"Done": Ending.DONE, "Failed": Ending.FAILED, "Stopped": Ending.STOPPED, "Waiting": Ending.WAITING}
 LONGEST_TEXT = 200
-FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2200, 1, 1)
 
 _DAYS = {WEEK: 7, MONTH: 30}
 
 
 @dataclass(frozen=True)
 class Filter:
-    """The values of the fields; an empty one filters nothing. `since` and `until` are whole days, both included."""
+    """The values of the fields; an empty one filters nothing."""
 
     text: str = ""
     actions: tuple[str, ...] = ()
     policies: tuple[str, ...] = ()
     when: str = ANY_TIME
-    since: date | None = None
-    until: date | None = None
     feedback: tuple[str, ...] = ()
     endings: tuple[str, ...] = ()
 
-    @property
-    def problem(self) -> str:
-        """Why no run can match, "" where one can."""
-        if self.when == BETWEEN and self.since and self.until and self.since > self.until:
-            return f"The first day, {self.since}, is after the last one, {self.until}."
-        return ""
-
     def selection(self, now: datetime, titles: Mapping[str, str], asked_by: str | None) -> Selection:
         """`now` is in the visitor's time zone, whose midnight begins a day. `titles` are those of policies by name."""
-        since, until = self._times(now)
         return Selection(
             actions=tuple(ACTIONS[word] for word in self.actions),
             policies=tuple(name for name, title in titles.items() if title in self.policies),
             endings=tuple(ENDINGS[word] for word in self.endings),
             feedback=tuple(FEEDBACKS[word] for word in self.feedback),
-            since=since,
-            until=until,
+            since=self._since(now),
             text=self.text.strip(),
             asked_by=asked_by,
         )
 
-    def _times(self, now: datetime) -> tuple[float | None, float | None]:
+    def _since(self, now: datetime) -> float | None:
         if self.when in _DAYS:
-            return (now - timedelta(days=_DAYS[self.when])).timestamp(), None
-        if self.when == TODAY:
-            return _midnight(now.date(), now), None
-        if self.when != BETWEEN:
-            return None, None
-        after = None if self.until is None else self.until + timedelta(days=1)
-        return _midnight(self.since, now), _midnight(after, now)
-
-
-def _midnight(day: date | None, now: datetime) -> float | None:
-    return None if day is None else datetime.combine(day, time(), now.tzinfo).timestamp()
+            return (now - timedelta(days=_DAYS[self.when])).timestamp()
+        return datetime.combine(now.date(), time(), now.tzinfo).timestamp() if self.when == TODAY else None
 
 
 A_PAGE = 25
@@ -133,7 +112,7 @@ def policies() -> dict[str, str]:
 def clear_filter() -> None:
     """For a callback."""
     lists: dict[str, Any] = {name: [] for name in (ACTION, POLICY, FEEDBACK, ENDING)}
-    others = {TEXT: "", WHEN: ANY_TIME, SINCE: None, UNTIL: None}
+    others = {TEXT: "", WHEN: ANY_TIME}
     st.session_state.update(lists | others)
 
 

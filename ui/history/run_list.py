@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import datetime
 
 import streamlit as st
 
@@ -18,7 +18,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import Ending
 from crag_core.view.run_view import model_name
 from ui.history import history_state
-from ui.history.history_state import BETWEEN, Filter, Listed
+from ui.history.history_state import Filter, Listed
 from ui.session import access, app_state
 from ui.shell.text import plain
 
@@ -46,9 +46,7 @@ def draw_filter(titles: Mapping[str, str]) -> Filter:
         when = st.selectbox(
             "Time", history_state.TIMES, key=history_state.WHEN, width=130, bind="query-params", persist_state="session"
         )
-        since = _draw_day("From", history_state.SINCE) if when == BETWEEN else None
-        until = _draw_day("To", history_state.UNTIL) if when == BETWEEN else None
-    return Filter(text or "", actions, policies, when, since, until, feedback, endings)
+    return Filter(text or "", actions, policies, when, feedback, endings)
 
 
 def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145) -> tuple[str, ...]:
@@ -57,13 +55,6 @@ def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145)
         bind="query-params", persist_state="session",
     )  # fmt: skip
     return tuple(chosen)
-
-
-def _draw_day(label: str, key: str) -> date | None:
-    return st.date_input(
-        label, None, history_state.FIRST_DAY, history_state.LAST_DAY, key=key, format="YYYY-MM-DD", width=150,
-        bind="query-params", persist_state="session",
-    )  # fmt: skip
 
 
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:

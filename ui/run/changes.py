@@ -7,15 +7,12 @@ from collections.abc import Callable
 import streamlit as st
 
 from crag_core.base.text.display import shortened
-from crag_core.trace.reroute import Reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Difference, difference
-from crag_core.view.run_view import name_of
 from crag_core.view.verdict_lines import changes
 from ui.session.current_run import View
 from ui.shell.text import plain
 
-_LISTED = 300  # characters of a sentence
 _LABEL = 40
 
 
@@ -51,7 +48,6 @@ def _draw_changed(view: View, changed: tuple[str, ...]) -> None:
         found = difference(view.was, view.routed)
         with more:
             st.markdown(f"{plain('; '.join(changed))}.\n\nEvidence: {counts(found)}")
-            st.markdown(_pieces(found, view.was, view.routed))
 
 
 def counts(found: Difference) -> str:
@@ -59,20 +55,3 @@ def counts(found: Difference) -> str:
     signs = {"kept": ("green", ""), "gone": ("orange", "− "), "new": ("blue", "+ ")}
     message = [f":{signs[what][0]}-badge[{signs[what][1]}{count} {what}]" for what, count in found.counts]
     return " ".join([*message, ":gray-badge[in another order]"] if found.reordered else message)
-
-
-def _pieces(found: Difference, was: Reroute, routed: Reroute) -> str:
-    """By passage: what is gone, what is new, what is kept."""
-    texts = {verdict.strip.id: verdict.strip.text for verdict in (*was.knowledge.verdicts, *routed.knowledge.verdicts)}
-    parts = []
-    for change in found.changes:
-        lines = [f"**{plain(str(name_of(change.passage)))}**"]
-        for sign, colour, pieces in (
-            ("−", "orange", change.gone),
-            ("+", "blue", change.new),
-            ("=", "gray", change.kept),
-        ):
-            shown = (plain(shortened(texts.get(piece, "the whole chunk"), _LISTED)) for piece in pieces)
-            lines += [f":{colour}[**{sign}** {text}]" for text in shown]
-        parts.append("  \n".join(lines))
-    return "\n\n".join(parts) or "No evidence, then as now."

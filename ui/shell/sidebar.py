@@ -11,10 +11,8 @@ from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, readable
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy, Preset
-from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -88,8 +86,6 @@ def _draw_thresholds() -> None:
         help="Where the policy refines, the best so many of the documents are kept, and as many of the web.",
     )  # fmt: skip
     policy = app_state.policy()
-    if told := cutoff_source(app_state.policies()[policy.name], known_card(OWN_JUDGE)):
-        st.caption(told)
     _draw_legend(policy)
     presets.draw_in_use(policy)
     with st.container(horizontal=True):
@@ -109,19 +105,6 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
         label, 0.0, 1.0, start, 0.005, format="%.3g", key=key, bind="query-params", on_change=current_run.slide,
         help=hint,
     )  # fmt: skip
-
-
-def cutoff_source(policy: Policy, scorer: EvaluatorCard) -> str:
-    """Which of two cut-offs holds at the start and why: the policy's own, or that of who scores the sentences."""
-    own, usual = policy.refinement.cutoff, scorer.strip_cutoff
-    if own is None or own == usual:
-        return ""
-    if policy.refinement.scorer == scorer.name:
-        return f"{own:.2f} is this policy's own cut-off; for the scores of {scorer.name}, {usual:.2f} is usual."
-    return (
-        f"This policy's cut-off {own:.2f} is for scores of {policy.refinement.scorer}. Sentences are scored by "
-        f"{scorer.name}, so its {usual:.2f} holds."
-    )
 
 
 def _set_thresholds(at: Policy) -> None:

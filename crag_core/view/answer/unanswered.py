@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted, readable
+from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import CorrectionKind
-from crag_core.base.types.knowledge import Knowledge
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WEB_WORDS
-from crag_core.decision.stability import flips
 from crag_core.trace.grounding.quoted_answer import with_headers
-from crag_core.trace.reroute import reroute
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
-from crag_core.view.score_words import CALLED
 
 _MOST_NEAREST = 3
 _SEARCH = "Let this route search the web: carry it out with the web switched on."
@@ -43,7 +38,7 @@ class Unanswered:
 
 
 def unanswered(view: RunView) -> Unanswered:
-    """Of a run that gave no answer; every threshold that is named was tried on the record."""
+    """Of a run that gave no answer."""
     return Unanswered(tuple(_asked(view)), tuple(_where(view)), _nearest(view), tuple(_ways(view)))
 
 
@@ -109,10 +104,6 @@ def _nearest(view: RunView) -> Nearest | None:
 
 def _ways(view: RunView) -> Iterator[str]:
     trace, routed = view.trace, view.routed
-    if not routed.knowledge.excerpts and (moved := _by_threshold(view)):
-        yield moved
-    elif more := _by_cutoff(view):
-        yield more
     advice = WEB_WORDS[trace.web.outcome].advice if trace.web else _SEARCH
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) and advice:
         yield advice
@@ -121,48 +112,3 @@ def _ways(view: RunView) -> Iterator[str]:
         yield "Choose “Show nearest” in the sidebar to see the nearest sentences."
     elif routed.knowledge.excerpts:
         yield "Ask another model, or none: then the best sentences are quoted as they stand."
-
-
-def _by_threshold(view: RunView) -> str:
-    """The nearest move of one threshold after which there is something to answer from."""
-    trace, policy, routed = view.trace, view.policy, view.routed
-    for flip in flips(view.stability, policy):
-        now = getattr(policy, flip.threshold)
-        for value in _hundredths(flip.at, down=flip.at < now):
-            lower, upper = (value, policy.upper) if flip.threshold == "lower" else (policy.lower, value)
-            then = reroute(trace, policy.with_thresholds(lower, upper)) if policy.allows(lower, upper) else routed
-            if then.decision.action is not routed.decision.action and (count := _pieces(then.knowledge)):
-                message, there = readable(now, value)
-                is_one = routed.decision.topical is None
-                bar = f"{flip.threshold} threshold" if is_one else CALLED[flip.threshold]
-                return (
-                    f"Move the {bar} from {message} to {there}: the decision turns to "
-                    f"{then.decision.action}, with {counted(count, 'piece')} of evidence."
-                )
-    return ""
-
-
-def _by_cutoff(view: RunView) -> str:
-    """The highest sentence cut-off, in hundredths, that lets more in."""
-    trace, policy, routed = view.trace, view.policy, view.routed
-    cutoff = policy.cutoff
-    scores = [one.strip.score for one in routed.knowledge.verdicts if not one.kept and one.strip.score is not None]
-    best = max((score for score in scores if score <= cutoff), default=0.0)
-    for value in _hundredths(best, down=True):
-        then = reroute(trace, policy.with_thresholds(cutoff=value)) if value >= 0 else routed
-        if (more := _pieces(then.knowledge) - _pieces(routed.knowledge)) > 0:
-            now, there = readable(cutoff, value)
-            what = counted(more, "more sentence")
-            return f"Lower the sentence cut-off from {now} to {there}: {what} would be evidence."
-    return ""
-
-
-def _hundredths(at: float, down: bool) -> tuple[float, float]:
-    """The hundredth at or next to a score, and the one beyond it, for where the score itself is not enough."""
-    near = round(at * 100, 9)
-    first = math.floor(near) if down else math.ceil(near)
-    return first / 100, (first + (-1 if down else 1)) / 100
-
-
-def _pieces(knowledge: Knowledge) -> int:
-    return sum(len(excerpt.strip_ids) or 1 for excerpt in knowledge.excerpts)
