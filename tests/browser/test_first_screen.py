@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -106,36 +105,3 @@ def _assert_one_screen(screen: Page, url: str, lighthouse: Path) -> None:
         assert screen.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth") == 0
         menu = screen.get_by_test_id("stMainMenu").bounding_box()
         assert menu is not None and menu["x"] + menu["width"] <= width
-
-
-def _tops(page: Page) -> list[float]:
-    """Where verdict, path and scores begin, once nothing has moved for half a second."""
-    places = [page.locator(one) for one in (".st-key-verdict", ".st-key-path", ".st-key-scores")]
-    before, now = list[float](), [0.0]
-    while now != before:
-        page.wait_for_timeout(500)
-        before, now = now, [one.bounding_box()["y"] for one in places]  # type: ignore[index]
-    return now
-
-
-@pytest.mark.exhaustive  # one line lower in most whole runs of `make test`, never alone: the cause is not known yet
-def test_place_of_the_answer_stays_when_a_threshold_changes_the_action(
-    screen: Page, empty_app: str, lighthouse: Path
-) -> None:
-    upload(screen, empty_app, lighthouse)
-    screen.get_by_role("link", name="Ask").click()
-    screen.get_by_role("button", name="Expand sidebar").click()
-    screen.get_by_role("radio", name="Ask first").click()
-    ask(screen, QUESTION)
-    expect(screen.get_by_text("Original run")).to_be_visible()
-    answer = screen.get_by_text("42 metres").first
-    expect(answer).to_be_visible()
-    settled(screen)
-    before = _tops(screen)
-    screen.get_by_role("slider").nth(0).focus()
-    screen.keyboard.press("End")
-    expect(screen.get_by_text(re.compile("Not run yet: "))).to_be_visible()
-    expect(screen.get_by_role("button", name=re.compile("Generate"))).to_be_visible()
-    settled(screen)
-    after = _tops(screen)
-    assert max(abs(now - then) for now, then in zip(after, before, strict=True)) <= 4

@@ -74,23 +74,3 @@ def test_from_an_uploaded_table_and_a_click_on_the_map_to_a_preset_in_use(
     ask(page, "How high is the tower?")
     expect(page.get_by_text("Retrieval: ")).to_be_visible()
     expect(page.get_by_text("of the questions that score like this are answerable")).to_be_visible()
-
-
-def test_labels_chosen_in_the_table_are_kept(page: Page, empty_app: str, lighthouse: Path, tmp_path: Path) -> None:
-    file = tmp_path / "waiting.csv"
-    file.write_text("question\nHow high is the tower?\nWho won the chess final?\nWhat is a haiku?\n", "utf-8")
-    upload(page, empty_app, lighthouse)
-    page.get_by_role("link", name="Tune").click()
-    page.get_by_role("radio", name="Upload").click()
-    page.locator("input[type=file]").set_input_files(str(file))
-    table = page.locator(".st-key-label_round .dvn-scroller")
-    expect(table).to_be_visible()
-    for row, key in ((0, "answered"), (1, "off topic")):
-        table.dblclick(position={"x": 40, "y": 35 * (row + 1) + 17})
-        expect(page.locator("#portal input")).to_be_focused()
-        page.keyboard.type(key)
-        page.keyboard.press("Enter")
-        page.wait_for_timeout(1000)  # the table sends a choice a moment after it was made
-        settled(page)
-    page.get_by_role("button", name="Finish").click()
-    expect(page.get_by_text("my questions: 2 questions")).to_be_visible()

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from crag_core.__main__ import main
 from crag_core.app import workbench
@@ -34,10 +33,9 @@ from crag_core.report.comparison.view import (
     tone_of,
 )
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from tests.browser.conftest import open_browser
 from tests.builders import policy, trace
 from tests.report.pages import Page, said
-from tests.report.sound_pages import assert_opens_offline, assert_sound
+from tests.report.sound_pages import assert_sound
 from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN
 from tests.word_embedder import WordEmbedder
 
@@ -203,12 +201,6 @@ def test_a_configuration_is_described_in_one_line() -> None:
     )
 
 
-def test_one_configuration_gains_over_nobody() -> None:
-    page = page_of(table_of("plain"))
-    assert_sound(page)
-    assert "1 configuration on 80 questions" in page.told(WHAT) and not page.soup.select(".gained")
-
-
 @pytest.mark.parametrize("names", [("plain", "careful"), ("plain",), ()])
 def test_no_question_at_all_is_no_crash_and_no_claim(names: tuple[str, ...]) -> None:
     page = page_of(table_of(*names, asked=()), labelled=" ", created="", command="")
@@ -264,21 +256,3 @@ def test_compare_writes_the_page(
         "--html page.html"
     )
     assert str(tmp_path) not in page.html
-
-
-@pytest.mark.browser
-def test_it_opens_offline_with_nothing_cut_off_and_prints_on_white(tmp_path: Path) -> None:
-    assert_opens_offline({"plain": page_of(), "evil": evil_page()}, tmp_path)
-
-
-@pytest.mark.browser
-def test_nothing_grave_is_found_by_axe(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    path.write_text(page_of().html, "utf-8")
-    with open_browser() as browser:
-        context = browser.new_context(viewport={"width": 800, "height": 1000}, color_scheme="light", bypass_csp=True)
-        page = context.new_page()
-        page.goto(path.as_uri())
-        found = Axe().run(page).response["violations"]
-        context.close()
-    assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []

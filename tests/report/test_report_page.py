@@ -24,7 +24,6 @@ from tests.report.pages import (
     Page,
     answered,
     asked,
-    broken_at,
     found_online,
     page_of,
     recorded,
@@ -90,17 +89,6 @@ def test_the_verdict_comes_with_its_numbers_and_its_distance_from_another() -> N
 
 
 # --- path -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_path_shows_every_stage_with_its_cost_and_those_not_taken_too() -> None:
-    stations = {said(one.a): one for one in page_of(recorded("paper", 0.9, 0.5, 0.1)).soup.select(".station")}
-    assert list(stations) == [
-        *("Retrieve", "Grade", "Route", "Look again", "Refine"),
-        *("Web query", "Search web", "Grade web", "Assemble", "Answer"),
-    ]
-    assert "84 ms" in said(stations["Retrieve"]) and "3 calls · 1.2 s" in said(stations["Grade"])
-    assert "correct" in stations["Route"]["class"]
-    assert "faint" in stations["Search web"]["class"] and "not taken" in said(stations["Search web"])
 
 
 # --- scores ---------------------------------------------------------------------------------------------------------
@@ -275,16 +263,6 @@ def test_second_opinions_stand_side_by_side_with_the_reasons() -> None:
 
 
 # --- runs that did not come far -------------------------------------------------------------------------------------
-
-
-def test_a_run_that_failed_at_once_decides_nothing_and_says_where_it_ended() -> None:
-    page = page_of(broken_at("retrieve"))
-    assert page.told("#verdict h2") == "NOT DECIDED"
-    assert "The run ended at the step “retrieve” before anything was retrieved." in page.told("#verdict")
-    assert "The store is away. Start it." in page.told(".no-answer")
-    assert "The store is away. Start it." in page.told("#record tbody")
-    assert "The run ended before retrieval." in page.told("#passages")
-    assert not page.soup.select("svg .place")
 
 
 # --- the run itself -------------------------------------------------------------------------------------------------

@@ -150,17 +150,6 @@ def test_keys_lead_forward_and_back(opened: Opened) -> None:
 
 
 @pytest.mark.browser
-def test_who_wants_no_motion_gets_none(opened: Opened) -> None:
-    page = opened(story_of(demos()[0].trace), **CALM)
-    page.clock.run_for(120_000)
-    expect(page.locator(".count")).to_contain_text("Step 1 of")
-    page.keyboard.press("End")
-    page.get_by_role("button", name="Move the bar", exact=True).click()
-    expect(page.locator(".now h2")).to_have_text("Now: bar at 0.96")
-    assert page.evaluate("document.getAnimations().length") == 0
-
-
-@pytest.mark.browser
 def test_the_bar_is_moved_by_hand_and_by_keys(opened: Opened) -> None:
     page = opened(story_of(demos()[0].trace), **CALM)
     page.keyboard.press("End")
@@ -178,16 +167,6 @@ def test_the_bar_is_moved_by_hand_and_by_keys(opened: Opened) -> None:
     expect(page.locator(".now b")).to_have_text("CORRECT")
     line, area = page.locator(".movable").bounding_box(), page.locator(".area").bounding_box()
     assert line and area and abs(line["x"] + 2 - (area["x"] + area["width"] / 2)) < 2
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [1440, 800, 400])
-def test_no_step_is_wider_than_the_window(opened: Opened, width: int) -> None:
-    for story in (story_of(demos()[1].trace), evil_story()):
-        page = opened(story, width, **CALM)
-        for _ in range(page.locator(".dots button").count()):
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, page.locator("h1").inner_text()
-            page.keyboard.press("ArrowRight")
 
 
 @pytest.mark.browser

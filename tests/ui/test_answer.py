@@ -277,21 +277,6 @@ def test_an_unfinished_answer_is_said_to_be_unchecked(meter: WordSupport, state:
     assert data(app)["sum"] == "" and "What stands behind" not in said(app)
 
 
-def test_an_answer_of_another_action_is_not_shown(meter: WordSupport) -> None:
-    run = answered(meter, MIXED)
-
-    def moved(run: Trace) -> None:
-        from crag_core.view.run_view import view_run
-        from ui.run.answer_card.card import draw_answer
-
-        draw_answer(view_run(run, run.settings.policy.with_thresholds(0.95, 0.99)))
-
-    app = drawn(moved, run=run)
-    (kept,) = parts(app, "answer")
-    assert kept["blocks"] == [] and kept["message"].startswith("Not run yet: ")
-    assert "Dogs" not in said(app) and "written from other evidence" in said(app)
-
-
 def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:
     text = said(shown(answered(meter, "Dogs travel free on a leash [1].")))
     _, line, *others = text.replace("[[1]", "[1]").split("\n")

@@ -40,19 +40,6 @@ def test_a_question_shows_verdict_reason_passages_strips_and_quotations(start: S
     assert True in sentences and False in sentences
 
 
-def test_the_page_asks_through_the_postprocessor(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    from crag_core import CRAGPostprocessor
-
-    def broken(self: object, *given: object) -> list[object]:
-        raise KeyError("broken on purpose")
-
-    app = start()
-    monkeypatch.setattr(CRAGPostprocessor, "_postprocess_nodes", broken)
-    app = ask(app, PRICE)
-    assert "has encountered an error" in app.exception[0].message
-    assert app.session_state["trace"].decision is None
-
-
 def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     app = ask(start(), PRICE)
     calls: list[str] = []

@@ -7,7 +7,6 @@ import io
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -174,12 +173,6 @@ def test_the_page_opens_with_plain_rag_and_the_sidebars_choice(start: Start) -> 
     assert not has_button(app, "Stop") and "Evidence of each answer" not in shown(app)
 
 
-def test_cards_name_the_collection_that_is_searched(start: Start, own: Path) -> None:
-    Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
-    app = start("pages/compare.py", CRAG_HOME=str(own), address={"collection": "Boats"})
-    assert all("6 chunks in Boats" in card for card in cards(app).values())
-
-
 def test_the_sidebar_moves_the_configuration_that_follows_it(start: Start) -> None:
     app = move(compare(start), 0.1, 0.9)
     assert names(app) == ["A · Plain RAG", "B · Paper, 0.10/0.90"]
@@ -221,34 +214,6 @@ def test_at_most_four_stand_side_by_side_and_a_fifth_is_never_drawn(start: Start
     assert "At most 4 at a time. Remove one to compare the sidebar settings." in shown(app)
     button(app, "versus_remove_1").click().run()
     assert len(names(app)) == 4 and names(app)[-1] == "D · Paper, 0.10/0.90"
-
-
-def test_what_is_removed_is_gone_and_plain_rag_can_come_back_to_its_place(start: Start) -> None:
-    app = press(compare(start), "Keep sidebar settings")
-    move(app, 0.1, 0.9)
-    button(app, "versus_remove_0").click().run()
-    assert names(app) == ["A · Paper", "B · Paper, 0.10/0.90"]
-    button(app, "versus_remove_0").click().run()
-    assert names(app) == ["A · Paper, 0.10/0.90"], "the sidebar's choice is always there"
-    assert not any(one.label == "Remove" for one in app.button)
-    press(app, "Keep sidebar settings")
-    button(app, "versus_add_plain").click().run()
-    assert names(app) == ["A · Plain RAG", "B · Paper, 0.10/0.90"], "the others are compared with it"
-    assert not any(one.key == "versus_add_plain" for one in app.button), "once is enough"
-
-
-def test_equal_names_are_numbered_and_one_of_them_goes_alone(start: Start) -> None:
-    app = press(compare(start), "Keep sidebar settings")
-    app.session_state["config"] = replace(app.session_state["config"], top_k=2)
-    app.run()
-    assert names(app) == ["A · Plain RAG", "B · Paper (1)", "C · Paper (2)"]
-    told = cards(app)
-    assert "6 chunks" in told["B · Paper (1)"] and "2 chunks" in told["C · Paper (2)"]
-    assert "2 chunks" in told["A · Plain RAG"], "plain RAG reads as much as the sidebar's choice"
-    press(app, "Keep sidebar settings")
-    button(app, "versus_remove_1").click().run()
-    assert names(app) == ["A · Plain RAG", "B · Paper"] and "2 chunks" in cards(app)["B · Paper"]
-    assert "Follows the sidebar" not in shown(app), "it is the kept one that is left"
 
 
 # --- one question ---------------------------------------------------------------------------------------------------

@@ -46,13 +46,6 @@ def test_a_link_to_each_recorded_one_opens_it_at_its_step(start: Start, demo) ->
     assert data["story"]["steps"][-1]["id"] == ("policies" if demo.other else "bar")
 
 
-@pytest.mark.parametrize("run_id", ["nowhere", "../../etc/passwd", "<script>alert(1)</script>"])
-def test_a_link_to_no_run_shows_the_list_and_says_so(start: Start, run_id: str) -> None:
-    app = start(PAGE, policy="", first=True, address={"run": run_id})
-    assert stories(app) == [] and demos()[0].title in shown(app)
-    assert errors(app).count("is not kept here") == 1
-
-
 def errors(app: AppTest) -> str:
     return "".join(str(error.value) for error in app.error).replace("\\", "")
 
@@ -77,9 +70,3 @@ def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> N
     press(app, f"Next: {demos()[0].title}")
     (data,) = stories(app)
     assert data["story"]["id"] == demos()[0].trace.id
-
-
-def test_looking_at_a_demo_leaves_the_thresholds_of_the_visitor(start: Start) -> None:
-    low = next(one for one in demos() if one.trace.settings.policy.upper == 0.35)
-    app = opened(start, run=low.trace.id)
-    assert len(stories(app)) == 1 and app.session_state["upper"] == 0.75 and "trace" not in app.session_state

@@ -83,15 +83,6 @@ def test_many_outcomes_are_counted_and_only_the_refused_are_spelled_out(start: S
     assert text.index("bad.pdf") < text.index("note-0.md")
 
 
-def test_a_refused_document_can_be_removed_from_the_list(start: Start, home: Path) -> None:
-    app = upload(documents(start, home), ("bad.pdf", b"<html>no pdf</html>"))
-    store = Workbench(Config(home=home)).store
-    assert [row.name for row in store.listing()] == ["bad.pdf"] and store.documents() == ()
-    store.delete_all(row.id for row in store.listing())
-    app.run()
-    assert "No documents yet" in shown(app)
-
-
 def test_documents_go_into_the_collection_that_is_chosen_and_are_asked_alone(start: Start, home: Path) -> None:
     store = Workbench(Config(home=home)).store
     store.ingest([("ferry.md", FERRY)], collection="ships")
@@ -127,12 +118,6 @@ def test_after_adding_one_click_leads_to_a_question_about_these(start: Start, ho
     next(button for button in app.button if button.label == "Ask about these").click()
     app.run()
     assert not app.exception and app.text_input(key="ask_question") and app.session_state["collection"] == "Boats"
-
-
-def test_one_collection_alone_offers_no_choice(start: Start, home: Path) -> None:
-    upload(documents(start, home), ("ferry.md", FERRY))
-    app = start(CRAG_HOME=str(home))
-    assert "Search in" not in [box.label for box in app.selectbox]
 
 
 def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
@@ -220,39 +205,6 @@ def test_every_session_sees_and_stops_what_another_one_indexes(
     assert not app.exception and [one.outcome for one in job.result] == ["left out"]
 
 
-def test_indexing_can_be_stopped_and_says_what_was_left_out(
-    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reached, opened = threading.Event(), threading.Event()
-    whole = HuggingFaceEmbedder.embed_texts
-
-    def hold(self: HuggingFaceEmbedder, texts: list[str]) -> object:
-        reached.set()
-        assert opened.wait(60)
-        return whole(self, texts)
-
-    app = documents(start, home)
-    from ui.session import app_state
-
-    app_state.warm_up().wait()
-    monkeypatch.setattr(HuggingFaceEmbedder, "embed_texts", hold)
-    app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown"), ("crane.md", b"A crane.", "text/markdown")])
-    app.run()
-    next(button for button in app.button if button.label.startswith("Index")).click()
-    app.run()
-    assert reached.wait(60)
-    app.run()
-    assert [row["state"] for row in listed(app)] == ["… waiting", "… indexing"]
-    next(button for button in app.button if button.key == "documents_stop").click()
-    app.run()
-    assert next(button for button in app.button if button.key == "documents_stop").label == "Stopping…"
-    opened.set()
-    app.session_state["indexing"].wait()
-    app.run()
-    assert not app.exception and shown(app).count("left out, stopped") == 2
-    assert "No documents yet" in shown(app)
-
-
 def test_hostile_names_stay_text(start: Start, home: Path) -> None:
     name = "<b>x</b> [a](http://e.vil) **bold**\u202e.md"
     app = upload(documents(start, home), (name, FERRY))
@@ -290,16 +242,6 @@ def test_long_documents_are_paged_and_searched(tmp_path: Path) -> None:
     app.text_input[0].set_value("SENTENCE 877 tells").run()
     assert not app.exception
     assert "1 chunk of 48" in shown(app) and "Sentence 877 tells something" in shown(app)
-
-
-def test_the_home_page_does_not_mind_a_broken_index(start: Start, home: Path) -> None:
-    (home / "index").mkdir(parents=True)
-    (home / "crag.db").write_bytes(b"garbage" * 900)
-    app = start(CRAG_HOME=str(home))
-    assert not app.exception
-    app = start("pages/documents.py", CRAG_HOME=str(home))
-    assert not app.exception
-    assert app.error and any("move it away" in one.value for one in app.caption)
 
 
 # --- re-indexing ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 from crag_core.app import background_jobs
 from crag_core.app.background_jobs import Job, job_of
 from crag_core.base.concurrency.shutdown import Background
-from crag_core.base.errors import CragError
 from crag_core.base.types.steps import Step, StepState
 from crag_core.pipeline.run import Run
 from crag_core.pipeline.run_queue import RunQueue
@@ -82,23 +81,6 @@ def test_whatever_works_in_the_background_is_stopped_and_waited_for(background: 
     background.close(seconds=20)
     assert (begun.result, begun.is_running) == ("stopped", False)
     assert (never_begun.result, never_begun.is_running) == (None, True)
-
-
-def test_an_error_and_a_bug_are_kept_for_the_page(background: Background) -> None:
-    def fail(error: Exception) -> Job[None, None]:
-        def work(job: Job[None, None]) -> None:
-            raise error
-
-        job = Job(work, None)
-        job.start()
-        job.wait()
-        return job
-
-    known, bug = CragError("It is away."), ValueError("a bug")
-    assert [(job.error, job.bug, job.is_running) for job in (fail(known), fail(bug))] == [
-        (known, None, False),
-        (None, bug, False),
-    ]
 
 
 def test_nobody_waits_for_a_model_that_is_being_loaded(background: Background) -> None:

@@ -12,9 +12,7 @@ import pytest
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.text.csv_cells import neutral
-from crag_core.base.types.decisions import Action
 from crag_core.storage.history.runs import KeptRun
-from crag_core.trace.feedback import Mark
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import HOSTILE, fake_runs, run, whole_run
 from ui.history import bulk_actions
@@ -87,27 +85,6 @@ def test_a_file_that_is_too_large_or_empty_is_refused_whole(
         taken(content)
 
 
-def test_other_cells_are_as_they_are() -> None:
-    one = kept(
-        question='a, "b"\nc; 東京',
-        action=Action.CORRECT,
-        score=-0.5,
-        kept_at=0.0,
-        seconds=1.5,
-        calls=2,
-        route=Mark.WRONG,
-    )
-    row = table(one)[0]
-    assert row["question"] == 'a, "b"\nc; 東京' and (row["action"], row["score"]) == ("CORRECT", "-0.5")
-    assert (row["kept"], row["seconds"], row["route"]) == ("1970-01-01 00:00:00+00:00", "1.5", "wrong")
-    assert len(table(*[one] * 3)) == 3
-
-
 def test_a_record_that_share_has_saved_is_one_record() -> None:
     done, found = taken(run("shared").to_json().encode())
     assert (done.taken, done.refused_count) == (1, 0) and found == [run("shared")]
-
-
-def test_of_many_refusals_the_first_are_told() -> None:
-    done, found = taken(b"no\n" * 100)
-    assert found == [] and (done.refused_count, len(done.refused)) == (100, 20)

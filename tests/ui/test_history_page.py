@@ -12,12 +12,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.edits import Edits
 from crag_core.base.types.steps import Step, StepState
 from crag_core.storage.history import HistoryStore
-from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark
-from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from tests.storage.history_parts import HOSTILE, route_label, run, whole_run
 from tests.ui.conftest import ask, press, shown
@@ -216,29 +213,3 @@ def test_runs_that_come_in_move_no_row_until_asked_for(
     store.save(run("later", question="Later?"))
     app.switch_page("pages/settings.py").run()
     assert questions(app.switch_page("pages/history.py").run())[0] == "Later?", "nor once the page was left"
-
-
-def test_opened_from_the_history_a_run_is_as_it_was_taken(
-    open_page: Callable[..., AppTest], store: HistoryStore
-) -> None:
-    app = open_page()
-    app.switch_page("pages/ask.py").run()
-    app.session_state["thresholds"] = (0.25, 0.95)
-    app.session_state["strips"] = 0.31
-    app.run()
-    ask(app, QUESTION)
-    taken = store.load(store.search()[0].id)
-    assert taken is not None and taken.passages
-    edited = replace(taken, id="edited", edits=Edits(dropped=(taken.passages[0].id,)))
-    edited = replace(edited, decision=reroute(edited, edited.settings.policy).decision)
-    store.delete_all(Selection(ids=(taken.id,)))
-    store.save(edited)
-    app.session_state["thresholds"] = (0.1, 0.2)
-    app.session_state["policy"] = "signals"
-    app.switch_page("pages/history.py").run()
-    app.session_state["handed"]["opening"] = store.load("edited")  # what the button does
-    app.switch_page("pages/ask.py").run()
-    assert app.session_state["policy"] == "paper" and app.session_state["thresholds"] == (0.25, 0.95)
-    assert app.session_state["strips"] == 0.31 and app.session_state["evaluator"] == "cross-encoder"
-    assert app.session_state["edits"] == edited.edits and app.text_input(key="ask_question").value == QUESTION
-    assert "Original run" in shown(app)

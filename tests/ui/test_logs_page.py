@@ -162,9 +162,3 @@ def test_the_records_without_a_label_are_labelled_into_the_set_of_the_log(graded
     questions = Workbench(Config(home=own)).experiments.load_set("winter").questions
     (found,) = (one for one in questions if one.record == "row 3")
     assert found.log == "winter" and found.expected.is_answerable
-
-
-def test_a_deleted_log_is_gone_with_its_set(graded: AppTest, own: Path) -> None:
-    press(graded, "Delete it")
-    kept = Workbench(Config(home=own)).experiments
-    assert kept.log_names() == kept.set_names() == () and graded.file_uploader

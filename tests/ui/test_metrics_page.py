@@ -85,12 +85,6 @@ def test_one_policy_by_itself(start: Start, history: Path) -> None:
     assert not app.exception and values(app)["Routed CORRECT"] == "0%"
 
 
-def test_imported_runs_are_nobodys_here(start: Start, history: Path) -> None:
-    keep(history, run("a", 0.9))
-    HistoryStore(history).save_import(run("b", 0.1))
-    assert values(start_page(start, history))["Routed CORRECT"] == "100%"
-
-
 def test_without_the_right_only_ones_own(start: Start, history: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ui.session import access
 

@@ -57,20 +57,6 @@ def sorting(letter: str) -> Callable[[Sequence[Message]], Reply]:
 
 
 @pytest.mark.usefixtures("unfolded")
-def test_a_question_that_needs_no_document_is_answered_from_memory_and_marked_so(start: Start) -> None:
-    with OllamaServer(ScriptedModel(sorting("A"))) as server:
-        app = choose(start(OLLAMA_HOST=server.url, CRAG_TOP_K="3"), policy="adaptive-rag")
-        ask(app, PRICE)
-        assert dict(heard(server)) == {"classify": 1, "alone": 1}
-        page = shown(app)
-        assert "From the model's memory" in page and "As far as I remember." in page and not app.exception
-        assert "No document was read" in page and "Plain RAG" not in page
-        assert str(stage(app, "retrieve")["tip"]).startswith("Retrieve, skipped: no document is needed")
-        choose(app, policy="paper")
-        assert "Not run yet: chunks" in shown(app) and "As far as I remember." not in shown(app)
-
-
-@pytest.mark.usefixtures("unfolded")
 def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_page_and_in_the_report(
     start: Start,
 ) -> None:
@@ -89,21 +75,6 @@ def test_what_the_model_knows_stands_beside_the_evidence_with_their_conflict_on_
         ).startswith("Consolidate, 3 excerpts and memory")
         choose(app, policy="paper")
         assert "The model's own knowledge" not in shown(app)
-
-
-def test_without_a_language_model_the_page_says_what_decides_instead(start: Start) -> None:
-    app = choose(start(), policy="sufficient-context")
-    told = "No language model: The best chunk decides in place of all chunks together."
-    assert shown(app).count(told) == 1
-    assert "the grades of single chunks decide nothing" not in shown(app), "here they do"
-    ask(app, PRICE)
-    assert shown(app).count(told) >= 2, "in the sidebar, and as a note of the run"
-    assert "best chunk" in shown(app).lower() and not app.exception
-    assert "stand-in" in header(app) and "No threshold changes this." not in shown(app), "here the bars count"
-    (picture,) = parts(app, "crag_score_line")
-    assert "a judgement of all chunks together" not in str(picture) and "Sufficient" not in str(picture)
-    trace: Trace = app.session_state["trace"]
-    assert "Original run" in shown(app) and "policy has changed" not in render(trace, trace.settings.policy)
 
 
 # --- beside the others ------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
@@ -14,9 +13,8 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from tests.builders import searched, web_page
 from tests.ui.drawn import a_run, drawn, said
-from ui.run.opinions import calls_for, draw_opinions
+from ui.run.opinions import draw_opinions
 
 EMBEDDING, JUDGE, BATCH = (cards()[name] for name in ("embedding", "llm", "llm-batch"))
 
@@ -82,12 +80,6 @@ def test_evaluators_are_offered_with_their_cost_and_asked_by_name() -> None:
     assert app.button[0].label == "Grade with this one too (6 LLM calls)"
     app.button[0].click().run()
     assert acts == [("ask", "llm")]
-
-
-@pytest.mark.parametrize(("card", "calls"), [(EMBEDDING, 0), (JUDGE, 9), (BATCH, 3)])
-def test_cost_counts_passages_and_web_results_by_the_batch(card: EvaluatorCard, calls: int) -> None:
-    run, _ = a_run(6, "paper", web=searched(*(web_page(f"w{n}", "Dues.") for n in range(3))))
-    assert calls_for(run, card) == calls
 
 
 def test_judge_without_a_model_cannot_be_asked_and_says_what_helps() -> None:

@@ -41,19 +41,6 @@ def test_pinned_file_is_the_whole_evidence(start: Start, ids: dict[str, str]) ->
     assert "1 of them whole files that you pinned" in shown(app)
 
 
-def test_pinning_after_a_run_is_offered_and_not_done(start: Start, ids: dict[str, str]) -> None:
-    app = ask(start(), PRICE)
-    before = app.session_state["trace"]
-    pin(app, ids["crane.txt"])
-    assert app.session_state["trace"] is before
-    assert "Not run yet: other pinned files" in shown(app)
-    assert ":gray-badge[:material/history: Doubtful in the original run]" in shown(app), "of other evidence"
-    app.button(key="ask_carry_out").click().run()
-    settle(app)
-    assert sources(app) == ["crane.txt"]
-    assert "other pinned files" not in shown(app)
-
-
 def test_pinned_file_that_was_deleted_meanwhile_is_let_go(start: Start, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
     store = Workbench(Config(home=tmp_path)).store

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.trace.reroute import reroute
 from tests.ui.conftest import press, shown
 from tests.ui.drawn import parts
 from ui.session.demos import FOLDER, Demo, demos
@@ -18,12 +17,6 @@ Start = Callable[..., AppTest]
 @pytest.fixture(params=range(len(list(FOLDER.glob("*.json")))))
 def demo(request: pytest.FixtureRequest) -> Demo:
     return demos()[request.param]
-
-
-def test_decision_and_answer_are_those_of_the_record(demo: Demo) -> None:
-    again = reroute(demo.trace, demo.trace.settings.policy)
-    assert demo.trace.decision and again.decision.decides_like(demo.trace.decision)
-    assert demo.trace.answer is not None and again.answer == demo.trace.answer
 
 
 def test_first_page_offers_three_as_pictures_and_one_plays_as_a_story(start: Start) -> None:

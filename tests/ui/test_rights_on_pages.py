@@ -17,8 +17,8 @@ from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.storage.history.runs import EVERYTHING
 from tests.storage.history_parts import whole_run
-from tests.ui.conftest import ask, job_named, new_process, press, shown
-from ui.session import access, app_state, run_job
+from tests.ui.conftest import ask, job_named, press, shown
+from ui.session import access, run_job
 from ui.shell import sign_in
 
 Start = Callable[..., AppTest]
@@ -219,18 +219,6 @@ def test_another_person_reads_what_is_shared_changes_none_of_it_and_sees_no_run(
     app.session_state["HistoryPage"].to_delete = EVERYTHING, 2  # as if the page had offered him all of them
     press(app.run(), "Delete 2 runs")
     assert [run.id for run in workbench.history.search()] == [id_]
-
-
-def test_nobody_may_anything_where_nobody_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a thread, or where Streamlit tells nothing."""
-    new_process()
-    monkeypatch.setenv("CRAG_SIGN_IN", "on")
-    try:
-        assert access.user() == "" and not access.is_administrator()
-        with pytest.raises(access.NotAllowed):
-            app_state.index([("a.md", b"a")], "main")
-    finally:
-        new_process()
 
 
 @pytest.mark.parametrize("path", sorted(PAGES.glob("*.py")), ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.base.types.answers import AnswerState
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from tests.judge import ANSWER, heard, judging
+from tests.judge import heard, judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, press, shown
@@ -60,35 +60,6 @@ def test_a_chosen_model_that_is_away_stays_chosen_and_is_shown_as_away(start: St
     look_again(app)
     assert app.selectbox(key="model").value == SMALL and not app.exception
     assert app.selectbox(key="model").options[:2] == ["ollama: other:1b", "ollama: smollm2:135m"]
-
-
-@pytest.mark.parametrize("at", ["grade", "answer"])
-def test_killed_in_mid_run_it_goes_on_with_the_same_writer_and_evaluator(
-    start: Start, server: OllamaServer, at: str
-) -> None:
-    app = choose(start("", "worst-chunk", OLLAMA_HOST=server.url, CRAG_TOP_K="3"), evaluator="llm", model=SMALL)
-    sound = judging()
-
-    def dying(messages: tuple[object, ...]) -> object:
-        if heard(server)["answer"] or at == "grade":
-            server.faults.die_after = 1
-        return sound(messages)  # type: ignore[arg-type]
-
-    server.engine = ScriptedModel(dying)  # type: ignore[arg-type]
-    broken = taken(ask(app, PRICE))
-    assert broken.failure is not None and broken.failure.name == at
-    kill(server, app)
-    server.engine = ScriptedModel(sound)
-    server.faults.clear()
-    server.start()
-    look_again(app)
-    press(app, "Continue from here")
-    done = taken(app)
-    assert not app.exception and done.id == broken.id and done.failure is None
-    assert done.settings.writer == SMALL and done.settings.evaluator.name == "llm"
-    assert done.answer is not None and done.answer.text == ANSWER and done.answer.writer == "smollm2:135m"
-    asked = [body["model"] for path, body in server.requests if path == "/api/chat"]
-    assert set(asked) == {"smollm2:135m"}
 
 
 def test_continue_is_of_the_run_and_not_of_the_sidebar(start: Start, server: OllamaServer) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types.steps import ModelCall, Usage
+from crag_core.base.types.steps import ModelCall
 from crag_core.pipeline.model_calls import NotedModel
 from crag_core.trace.trace import Trace
 from tests.builders import policy, trace
@@ -55,17 +55,6 @@ def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
         assert blocks(app) == [*(text for _, text in messages), call.reply]
         roles = [line.strip("*") for line in said(app).splitlines() if line.startswith("**")]
         assert roles == [*(role for role, _ in messages), "reply"]
-
-
-def test_hostile_text_stays_text_in_every_place() -> None:
-    call = ModelCall(HOSTILE, ((HOSTILE, HOSTILE), ("user", "")), HOSTILE, Usage(1), HOSTILE)
-    app = opened(run_with(call))
-    assert blocks(app) == [SHOWN, "", SHOWN]
-    assert all(block.language in (None, "", "plaintext") for block in app.code)
-    (option,) = app.selectbox[0].options
-    assert "\u202e" not in option and "\n" not in option
-    drawn_as_markdown = [str(element.value) for kind in (app.markdown, app.caption) for element in kind]
-    assert not any("<script>" in text or "**bold**" in text or "\n# " in text for text in drawn_as_markdown)
 
 
 @pytest.mark.embedding

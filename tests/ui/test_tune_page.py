@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
@@ -18,10 +17,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
-from tests.stand_ins.engines import Message, Reply, ScriptedModel
-from tests.stand_ins.local_server import wait_until
-from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import Warming, ask, choose, job_named, press, put_labels, put_thresholds, shown, thresholds
+from tests.ui.conftest import ask, choose, job_named, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -167,15 +163,6 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monke
     assert not app.exception
 
 
-def test_moved_thresholds_are_what_every_figure_is_of(graded: AppTest) -> None:
-    app = graded
-    put_thresholds(app, (0.0, 0.0)).run()
-    assert {metric.label: metric.value for metric in app.metric}["Confidently wrong"] == "100.0%"
-    put_thresholds(app, (0.99, 1.0)).run()
-    values = {metric.label: metric.value for metric in app.metric}
-    assert values["Confidently wrong"] == "0.0%" and values["Answer discarded"] == "100.0%"
-
-
 def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     app = graded
     look(app, "tune_look", "Routes")
@@ -261,34 +248,6 @@ def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(st
     assert seen.done == len(drafted)
 
 
-def test_a_stop_keeps_the_questions_that_a_model_has_worded(start: Start, own: Path) -> None:
-    def word(messages: tuple[Message, ...]) -> Reply:
-        if len(model.asks) > 8:  # the second batch
-            model.delay_s = 60
-        sentence = messages[-1]["content"].partition("<sentence>")[2].split()
-        return {"question": f"Which is number {len(model.asks)} of all?", "answer": " ".join(sentence[:4])}
-
-    facts = " ".join(f"The crane of {first}ugholm lifts {at + 11} tonnes." for at, first in enumerate("BDFGHJKLMNPR"))
-    Workbench(Config(home=own)).store.ingest([("cranes.md", facts.encode())])
-    model = ScriptedModel(word)
-    with OllamaServer(model) as server:
-        app = tune(start, own, labelled=False, OLLAMA_HOST=server.url)
-        choose(app, model=f"ollama/{MODEL}")
-        look(app, "tune_source", "Draft them")
-        app.checkbox(key="tune_draft_model").check()
-        press(app, "Draft")
-        job = job_named(app, "tune_drafting")
-        assert wait_until(lambda: job.progress[0] == 8, 30), job.progress
-        press(app.run(), "Stop")
-        job.wait(30)
-        assert not job.is_running
-        app.run()
-    assert not app.exception
-    drafted = app.session_state["TunePage"].drafted
-    assert len(drafted) > 10 and sum("Worded by" in one.note for one in drafted) == 8
-    assert f"Use {len(drafted)} questions" in [button.label for button in app.button]
-
-
 def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
     app = start(CRAG_HOME=str(own))
     ask(app, ANSWERED[0])
@@ -331,31 +290,3 @@ def test_the_nearest_to_the_thresholds_are_labelled_in_a_table(start: Start, own
     press(app, "Finish")
     assert "my questions: 1 question" in texts(app)
     assert not [one for one in app.dataframe if "label_table" in one.proto.id]
-
-
-def test_at_the_very_first_start_the_grading_waits_for_the_documents(start: Start, own: Path, warming: Warming) -> None:
-    """What is indexed meanwhile is among the conditions, or all would have to be graded again."""
-    app = tune(start, own)
-    choose(app, evaluator="embedding")
-    look(app, "tune_source", "Kept sets")
-    press(app, "Use 24 questions")
-    press(app, "Grade 24 questions")
-    warming.let_go.set()
-    job_named(app, "tune_grading").wait()
-    app.run()
-    assert not app.exception and "Your thresholds" in texts(app)
-    assert not any(button.label.startswith("Grade") for button in app.button)
-
-
-def test_a_preset_of_other_documents_warns(start: Start, graded: AppTest, own: Path) -> None:
-    app = graded
-    app.slider(key="thresholds").set_value((0.25, 0.65)).run()
-    app.text_input(key="tune_preset_name").set_value("careful").run()
-    press(app, "Keep mine: 0.25 and 0.65")
-    Workbench(Config(home=own)).store.ingest([("new.txt", b"A new rule of the harbour: no swimming.")])
-    st.cache_data.clear()  # which looks at the documents every few seconds
-    app = start(CRAG_HOME=str(own))
-    choose(app, evaluator="embedding")
-    kept = Workbench(Config(home=own)).experiments.load_preset("careful")
-    press(app, f"careful: {' and '.join(readable(kept.lower, kept.upper))}")
-    assert "Since “careful” was chosen, the documents changed" in texts(app)

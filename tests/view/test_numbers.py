@@ -9,7 +9,6 @@ import pytest
 from crag_core import report
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.edits import Edits
-from crag_core.service import answers
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import AnswerBlocks
@@ -59,12 +58,3 @@ def test_it_is_the_same_wherever_it_is_shown(view: RunView) -> None:
     assert shown in str(tell(view))
     page = report.render(view.trace)
     assert 'id="web-4"' in page and page.count('href="#passage-3"') and "[7]" in page
-
-
-def test_over_http_and_after_a_chunk_was_dropped_too(view: RunView) -> None:
-    told = answers.answered(view.trace, kept=False, with_record=False)
-    assert told.answer == "From the second [2], the third [3] and the web [4]; nowhere [7]."
-    assert [(one.number, one.chunk) for one in told.sources] == [(2, "p2"), (3, "p3"), (4, "w1")]
-    assert [(one.number, one.id) for one in told.chunks] == [(1, "p1"), (2, "p2"), (3, "p3"), (4, "w1")]
-    dropped = said(replace(view.trace, edits=Edits(dropped=("p1", "p2"))), "The third [1].")
-    assert view_run(dropped).cited("The third [1].") == "The third [3]."
