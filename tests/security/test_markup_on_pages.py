@@ -45,7 +45,9 @@ def markdown_of(app: AppTest) -> Iterator[tuple[str, str]]:
 
     def walk(node: Any) -> Iterator[tuple[str, str]]:
         kind, proto = str(getattr(node, "type", "")), getattr(node, "proto", None)
-        if proto is not None and kind not in SHOWN_AS_THEY_ARE:
+        if kind == "table":  # whose binary form has bytes that look like Markdown
+            yield kind, "\n".join(map(str, (*node.value.columns, *node.value.to_numpy().ravel())))
+        elif proto is not None and kind not in SHOWN_AS_THEY_ARE:
             yield kind, _without_typed(kind, proto)
         for child in getattr(node, "children", {}).values():
             yield from walk(child)
