@@ -1,18 +1,16 @@
-"""Delete, export and import on the History page: recorded runs as JSON Lines and CSV, and back."""
+"""Delete, export and import on the History page: recorded runs as JSON Lines, and back."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
 
 import streamlit as st
 
 from crag_core.app.uploads import LARGEST_MB, read_record
 from crag_core.base.errors import BadRecord, CragError
-from crag_core.base.text.csv_cells import written
 from crag_core.base.text.display import counted
 from crag_core.storage.history.runs import KeptRun, Selection
 from crag_core.trace.trace import Trace
@@ -28,11 +26,6 @@ MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
 LARGEST_IMPORT_MB, MOST_LINES = 200, 5000
 _MOST_SHOWN = 20
-_COLUMNS = (
-    "id", "kept", "question", "action", "score", "policy", "evaluator", "evaluator version", "model", "model version",
-    "embedding model", "settings", "seconds", "model calls", "tokens", "route", "answer", "labelled chunks", "ended",
-    "asked by", "imported",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -55,12 +48,6 @@ def to_lines(traces: Iterable[Trace]) -> bytes:
             break
         made.append(line)
     return b"".join(made)
-
-
-def to_csv(runs: Iterable[KeptRun], zone: tzinfo) -> bytes:
-    """With a mark in front that tells spreadsheets that it is UTF-8. No cell can be taken for a formula."""
-    rows = (tuple(_values(run, zone)) for run in runs)
-    return b"\xef\xbb\xbf" + written([_COLUMNS, *rows]).encode("utf-8", "replace")
 
 
 def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callable[[float], object]) -> Imported:
@@ -100,16 +87,6 @@ def _lines(content: bytes) -> Sequence[bytes]:
     return content.split(b"\n")
 
 
-def _values(run: KeptRun, zone: tzinfo) -> Iterator[object]:
-    kept = datetime.fromtimestamp(run.kept_at, zone).isoformat(sep=" ", timespec="seconds")
-    yield from (run.id, kept, run.question, run.action.value if run.action else "")
-    yield from ("" if run.score is None else run.score, run.policy, run.evaluator, run.evaluator_version)
-    yield from (run.writer, run.writer_version, run.embedding, run.fingerprint)
-    yield from (round(run.seconds, 3), run.calls, run.tokens)
-    yield from (run.route.value if run.route else "", run.answer.value if run.answer else "", run.labelled)
-    yield from (run.ending.value, run.asked_by, "yes" if run.is_imported else "no")
-
-
 # --- the buttons ------------------------------------------------------------------------------------------------------
 
 
@@ -124,8 +101,7 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
         with suppress(CragError):  # its message is shown below the table
             if (trace := history_state.load(selected[0])) is not None:
                 open_on_ask(trace)
-    with st.popover("Export", icon=":material/download:", type="tertiary", disabled=not count):
-        _draw_export(chosen, count)
+    _draw_export(chosen, count)
     draw_import()
     st.button(
         label, icon=":material/delete:", type="tertiary", key="history_delete", disabled=not count,
@@ -171,19 +147,14 @@ def draw_imported() -> None:
 
 
 def _draw_export(chosen: Selection, count: int) -> None:
-    history, zone = app_state.workbench().history, app_state.time_zone()
-    own = _own(chosen)  # now: a file is made without a session
-    st.caption(f"{counted(count, 'run')}, newest first.")
+    history, own = app_state.workbench().history, _own(chosen)  # now: a file is made without a session
     st.download_button(
-        "Records (JSON Lines)", lambda: to_lines(history.export(own)), "crag-runs.jsonl", "application/jsonl",
-        icon=":material/data_object:", on_click="ignore", key="history_lines",
+        f"Export {counted(count, 'run')}", lambda: to_lines(history.export(own)), "crag-runs.jsonl",
+        "application/jsonl", icon=":material/download:", type="tertiary", on_click="ignore", key="history_lines",
+        disabled=not count,
+        help=f"As JSON Lines, newest first: at most {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB. Import opens them "
+        "again.",
     )  # fmt: skip
-    st.download_button(
-        "Table (CSV)", lambda: to_csv(history.search(own, limit=10**6), zone), "crag-runs.csv", "text/csv",
-        icon=":material/table:", on_click="ignore", key="history_csv",
-    )  # fmt: skip
-    limit = f"the newest {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB"
-    st.caption(f"JSON Lines: at most {limit}. Import opens them again.")
 
 
 def _draw_question(chosen: Selection, count: int) -> None:
