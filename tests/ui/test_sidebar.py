@@ -187,7 +187,7 @@ def test_own_policy_file_can_be_chosen_and_decides(start: Start, folder: Path) -
     assert "CORRECT · Good enough" in header(app)
     assert app.session_state["trace"].settings.policy.name == "mine"
     app.switch_page("pages/policies.py").run().run()
-    assert not app.exception and "My own" in "".join(str(one.proto.body) for one in app.get("html"))
+    assert not app.exception and "**My own**" in list(app.table[0].value["Policy"])
 
 
 # --- what does not work ---------------------------------------------------------------------------------------------
