@@ -82,6 +82,11 @@ class ModelServers:
             self._remember(ollama.list_models(self.config.ollama_url))
         return version_of(name, self._seen[self.config.ollama_url])
 
+    def chats(self, choice: str) -> bool:
+        """False for a model of Ollama that has no chat template."""
+        server, _, name = choice.partition("/")
+        return server != "ollama" or ollama.chats(self.config.ollama_url, name)
+
     def check(self, choice: str) -> None:
         """Raises `UnknownName` for a model that the Ollama at hand has not, by the last look at it."""
         server, _, name = choice.partition("/")

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 from crag_core.base.concurrency.cancellation import REPLIED, SENT, iterate, wait_for
 from crag_core.base.errors import ModelUnavailable, NoLogProbabilities, PromptTooLong, Stopped
@@ -41,6 +42,7 @@ class CallLimit:
         self._calls: set[LimitedCall] = set()
         self.active = 0
         """Calls that have their turn."""
+        self._heard: WeakSet[Cancel] = WeakSet()
 
     @asynccontextmanager
     async def turn(self, model: str, cancel: Cancel) -> AsyncIterator[LimitedCall]:
@@ -58,9 +60,12 @@ class CallLimit:
                     self.active -= 1
         finally:
             self._calls.discard(call)
+            if call.is_begun:
+                self._heard.add(call.run)
 
     def silent_model(self, cancel: Cancel, seconds: float) -> str:
         """The model that this run has asked for so many seconds while no piece has come of any of its calls; or ""."""
+        self._heard: WeakSet[Cancel] = WeakSet()
         run = run_of(cancel)
         own = [call for call in self._calls.copy() if call.run is run]
         if not own or any(call.is_begun for call in own):

@@ -16,6 +16,15 @@ LOOKING = 3.0
 
 async def get_list(url: str, key: str, timeout: float = LOOKING) -> Any:
     """The JSON at the address of a list; raises what `httpx` raises, `TimeoutError`, `ValueError`, `RecursionError`."""
+    return await _ask(url, key, timeout, None)
+
+
+async def post_json(url: str, key: str, body: Any, timeout: float) -> Any:
+    """The JSON of the reply; raises what `get_list` raises."""
+    return await _ask(url, key, timeout, body)
+
+
+async def _ask(url: str, key: str, timeout: float, body: Any) -> Any:
     import httpx
 
     from crag_core.base.network import http_guard
@@ -27,7 +36,7 @@ async def get_list(url: str, key: str, timeout: float = LOOKING) -> Any:
         asyncio.timeout(LOOKING),
         httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
     ):
-        reply = await client.get(bare)
+        reply = await (client.get(bare) if body is None else client.post(bare, json=body))
     reply.raise_for_status()
     return reply.json()
 

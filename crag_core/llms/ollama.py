@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
 
+from crag_core.base.concurrency.cancellation import run
 from crag_core.base.errors import CragError, ModelMissing, ModelUnavailable
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.network.addresses import without_login
@@ -14,13 +18,18 @@ from crag_core.llms.client import LlamaIndexClient, timeouts_of
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.model_list import list_entries
+from crag_core.llms.model_list import list_entries, post_json
 from crag_core.llms.reply_errors import explain_call, part
 from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many
 
 VERSION_SIGNS = 12  # of the digest, as `ollama list` shows them
 _CHECK = "Check OLLAMA_HOST: scheme, host and port, such as http://localhost:11434."
 _START = "Start it with: ollama serve"
+_SHOWING = 1.0
+"""Seconds in which the models say whether they can chat; who has not said so by then is asked at the next look."""
+_CHATS: dict[tuple[str, str, str], bool] = {}
+"""Whether a model, by server, name and digest, has a template for chats, as base models do not."""
+_NO_CHAT = "{{ .Prompt }}"
 _LONGEST = 300  # characters of what the server says of a failure
 
 
@@ -44,10 +53,32 @@ def list_models(host: str, timeout: float = 2.0) -> ServerState:
     digests = ((name, part(entry, "digest")) for name, entry in listed.items())
     versions = tuple((name, digest[:VERSION_SIGNS]) for name, digest in digests if isinstance(digest, str))
     writers = [name for name, entry in listed.items() if not _embeds(name, entry)]
+    keys = {name: (host, name, digest) for name, digest in versions}
+    run(_learn_chats([key for name in writers if (key := keys.get(name)) and key not in _CHATS]))
+    writers.sort(key=lambda name: not _CHATS.get(keys.get(name, ("", "", "")), True))  # the first is the default
     if not writers:
         none = f"Ollama at {called} has no model that writes."
         return ServerState(True, (), none, "Get one with: ollama pull llama3.2", versions=versions)
     return ServerState(True, tuple(writers[:MOST_MODELS]), too_many(called, len(writers)), versions=versions)
+
+
+def chats(host: str, name: str) -> bool:
+    """False for a model that has no template for chats, as far as the last look at its server told."""
+    return all(can for (of, model, _), can in _CHATS.items() if of == host and model in (name, f"{name}:latest"))
+
+
+async def _learn_chats(keys: Sequence[tuple[str, str, str]]) -> None:
+    at_once = asyncio.Semaphore(8)
+
+    async def learn(key: tuple[str, str, str]) -> None:
+        with suppress(Exception):  # the list stands without it
+            async with at_once:
+                about = await post_json(f"{key[0].rstrip('/')}/api/show", _own_key(key[0]), {"model": key[1]}, _SHOWING)
+            _CHATS[key] = part(about, "template") != _NO_CHAT
+
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_SHOWING):
+            await asyncio.gather(*map(learn, keys))
 
 
 def _embeds(name: str, entry: dict[str, Any]) -> bool:

@@ -96,6 +96,8 @@ def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_
                 assert limit.silent_model(flag, 1.5) == "", "the run hears something"
             first.is_begun = True
             assert limit.silent_model(flag, 0.0) == ""
+        async with limit.turn("slow", flag):
+            assert limit.silent_model(flag, 0.0) == "", "it has answered in this run: it is there"
 
     run(work())
 

@@ -65,6 +65,14 @@ def test_embedding_models_are_not_offered(ollama_server: OllamaServer, monkeypat
     assert state.reachable and state.models == () and "no model that writes" in state.message
 
 
+def test_a_model_that_can_chat_is_offered_before_one_that_cannot(ollama_server: OllamaServer) -> None:
+    ollama_server.base_models = {ollama.list_models(ollama_server.url).models[0]}
+    ollama._CHATS.clear()
+    assert ollama.list_models(ollama_server.url).models == ("qwen:7b", "llama3.2:latest")
+    can = [ollama.chats(ollama_server.url, name) for name in ("qwen:7b", "llama3.2")]
+    assert can == [True, False]
+
+
 class Something(LocalServer):
     """Answers every list of models with one response."""
 

@@ -53,6 +53,8 @@ class OllamaServer(ModelServer):
         self.version = version
         self.parameters = ""
         """Of the Modelfile of every model, as `/api/show` tells them."""
+        self.base_models: set[str] = set()
+        """Those without a template for chats, by their full names."""
         self.counts: Callable[[str], int] | None = None
 
     def _tells_likely(self) -> bool:
@@ -73,7 +75,7 @@ class OllamaServer(ModelServer):
         shown = {
             "modelfile": f"FROM {name}\n",
             "parameters": self.parameters,
-            "template": "{{ range .Messages }}{{ .Content }}{{ end }}",
+            "template": "{{ .Prompt }}" if name in self.base_models else "{{ range .Messages }}{{ .Content }}{{ end }}",
             "details": DETAILS,
         }
         return JSONResponse(shown | {"model_info": info, "modified_at": now()})

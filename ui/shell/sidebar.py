@@ -181,6 +181,9 @@ def _draw_writer(models: Models) -> None:
     chosen = app_state.model()
     if why := app_state.unavailable_reason(chosen, models):
         st.caption(f":orange[:material/warning: {plain(app_state.called(chosen))} ({why})]")
+    elif not app_state.workbench().servers.chats(chosen):
+        name = plain(app_state.called(chosen))
+        st.caption(f":orange[:material/warning: {name} has no chat template: it may not answer, and not stop.]")
 
 
 def _draw_web_mode() -> None:
