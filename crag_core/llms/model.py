@@ -65,8 +65,9 @@ class CallLimit:
 
     def silent_model(self, cancel: Cancel, seconds: float) -> str:
         """The model that this run has asked for so many seconds while no piece has come of any of its calls; or ""."""
-        self._heard: WeakSet[Cancel] = WeakSet()
         run = run_of(cancel)
+        if run in self._heard:
+            return ""
         own = [call for call in self._calls.copy() if call.run is run]
         if not own or any(call.is_begun for call in own):
             return ""

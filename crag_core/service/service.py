@@ -7,12 +7,15 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
 from threading import Event, Lock
+from typing import Any
 
 from crag_core.app.background_jobs import Job, RunJob, job_of
 from crag_core.app.choice import Choice, Request, choose, with_thresholds
+from crag_core.app.own_engine import in_thread
 from crag_core.app.uploads import read_record
 from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.cancellation import POLL_SECONDS
@@ -35,6 +38,8 @@ ASKED_BY = "service"
 """Who asked, in the history."""
 HEALTH_S = 5.0
 """Health is looked at so often at most, however many ask."""
+PART_S = 2.5
+"""How long it waits for all parts together."""
 _MOST_ASKERS = 10_000
 
 
@@ -66,6 +71,8 @@ class Service:
         self._lock = Lock()
         self._parts: dict[str, schemas.Part] = {}
         self._looked_at = -math.inf
+        self._asked: dict[str, Future[Any]] = {}
+        """What each part was last asked, which may not be answered yet."""
         self._looking = Lock()
         self._loaded = Event()
         self.warming: Job[None, None] = Job(self._warm_up, None)
@@ -185,27 +192,35 @@ class Service:
         )
 
     def _look(self) -> dict[str, schemas.Part]:
-        """Each part by its last use, or asked now: each has time-outs of its own."""
+        """Each part by its last use, or asked now, all at the same time."""
         parts = {
             name: schemas.Part(works=not problem, needed=False, problem=problem)
             for name, problem in self.workbench.problems_of_parts().items()
         }
         if not self._loaded.is_set():  # who asks for a model waits until it is loaded
             return parts
-        parts |= {"index": _tried(self._try_index), "evaluator": _tried(self._try_evaluator)}
-        # An index that holds nothing asks no model; where only /route is used, none is installed.
-        is_empty = parts["index"].works and not self.workbench.store.documents()
-        parts["embedding model"] = _tried(self._load_embedder, needed=not is_empty)
+        works: dict[str, Callable[[], object]] = {"index": self._try_index, "evaluator": self._try_evaluator}
+        works["embedding model"] = self._load_embedder
         if self.choice.model != EXTRACTIVE:
-            needed = known_card(self.choice.evaluator).calls_model
-            parts["language model"] = _tried(self._try_model, needed=needed)
+            works["language model"] = self._try_model
+        for name, work in works.items():
+            if name not in self._asked or self._asked[name].done():  # else it still hangs
+                self._asked[name] = in_thread(work)
+        until = time.monotonic() + PART_S
+        parts |= {name: _tried(self._asked[name], until) for name in works}
+        if parts["index"].works and self._asked["index"].result() == 0:
+            # An index that holds nothing asks no model; where only /route is used, none is installed.
+            parts["embedding model"] = parts["embedding model"].model_copy(update={"needed": False})
+        if "language model" in parts and not known_card(self.choice.evaluator).calls_model:
+            parts["language model"] = parts["language model"].model_copy(update={"needed": False})
         return parts
 
-    def _try_index(self) -> None:
+    def _try_index(self) -> int:
+        """How many documents it holds."""
         for engine in (self.workbench.own_engine, self.workbench.vector_store):
             if engine is not None:
                 engine.check()
-        self.workbench.store.documents()
+        return len(self.workbench.store.documents())
 
     def _try_model(self) -> None:
         choice, models = self.choice.model, self.workbench.servers.look()
@@ -263,7 +278,7 @@ class Service:
         try:
             import_llama_index()
             for load in (self._try_evaluator, self._load_embedder):
-                _tried(load)  # the health tells
+                _tried(in_thread(load))  # the health tells
         finally:
             self._loaded.set()
             self._looked_at = -math.inf
@@ -318,11 +333,13 @@ def _check_preset(name: str | None) -> None:
         raise UnknownName(f"Unknown preset {name[:80]!r}.", hint="Expected the name of a preset that is kept here.")
 
 
-def _tried(look: Callable[[], object], *, needed: bool = True) -> schemas.Part:
+def _tried(asked: Future[Any], until: float = math.inf) -> schemas.Part:
     """A part that answers need, but where its packages were left out on purpose."""
-    problem = ""
+    problem, needed = "", True
     try:
-        look()
+        asked.result(None if until == math.inf else max(until - time.monotonic(), 0.0))
+    except TimeoutError:
+        problem = f"It does not answer within {PART_S:g} s."
     except CragError as error:
         problem = str(error)
     except ModuleNotFoundError as error:

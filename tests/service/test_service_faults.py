@@ -18,9 +18,12 @@ import psutil
 import pytest
 
 from crag_core.app import workbench
+from crag_core.app.choice import Choice
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
+from crag_core.evaluators.policies import find_policy
 from crag_core.service.guards import Rules
+from crag_core.service.service import Service
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Ending
 from tests.browser.conftest import find_port
@@ -157,6 +160,31 @@ def test_an_index_that_is_away_keeps_no_decision_from_being_made(
         assert away.status_code == 503 and away.json()["kind"] == "StoreUnavailable"
         health = client.get("/health")
         assert health.status_code == 503 and not health.json()["parts"]["index"]["works"]
+
+
+def test_health_does_not_wait_for_a_part_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
+    go_on, asked = threading.Event(), []
+
+    def hang(self: object) -> tuple[()]:
+        asked.append(self)
+        go_on.wait(60)
+        return ()
+
+    monkeypatch.setattr("crag_core.retrieval.index.store.PassageStore.documents", hang)
+    monkeypatch.setattr("crag_core.service.service.HEALTH_S", 0.0)
+    service = Service(
+        Workbench(Config(home=tmp_path, ollama_host="127.0.0.1:9")), Choice(find_policy("paper"), "heuristic")
+    )
+    service._loaded.set()
+    try:
+        for _ in range(2):
+            told = service.health().parts["index"]
+            assert not told.works and told.needed and told.problem == "It does not answer within 2.5 s."
+        assert len(asked) == 1, "nobody asks it again while it hangs"
+        assert service.health().parts["evaluator"].works
+    finally:
+        go_on.set()
 
 
 def test_who_leaves_stops_the_run_and_its_model_call(judged: Served, ollama: OllamaServer) -> None:
