@@ -11,13 +11,13 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 
 from crag_core.base.errors import CragError
 from ui.run import share
-from ui.session import access, app_state, current_run, fragments
+from ui.session import app_state, current_run, fragments
 from ui.shell import page, sidebar, sign_in
 from ui.shell.text import plain
 
 # A picture of our own: the browser of each visitor would fetch an icon by name from a server of Google.
 icon = Path(__file__).parent / "ui" / "parts" / "icon.png"
-st.set_page_config(page_title="CRAG Explorer", page_icon=icon)
+st.set_page_config(page_title="CRAG Explorer", page_icon=icon, layout="wide")
 navigation = st.navigation(
     [
         st.Page("pages/ask.py", title="Ask", icon=":material/forum:", default=True),
@@ -43,13 +43,7 @@ except CragError as error:
     st.code(error.hint or "Correct the setting and start again.", language=None)
     st.stop()
 has_sidebar = navigation.title in ("Ask", "Compare", "Tune", "Logs", "Policies")
-# Before the first question the sidebar is closed, except where it has "Sign out". A page is narrow until its script
-# says otherwise, so what is seen first stays narrow, and nothing moves.
-is_welcome = navigation.title == "Ask" and not current_run.is_any()
-is_open = has_sidebar and (not is_welcome or access.is_on())
-st.set_page_config(
-    layout="centered" if is_welcome else "wide", initial_sidebar_state="auto" if is_open else "collapsed"
-)
+st.set_page_config(initial_sidebar_state="auto" if has_sidebar else "collapsed")
 page.draw_frame(has_sidebar)
 page.mark_routed()
 fragments.begin()

@@ -169,7 +169,7 @@ def draw_recorded() -> None:
     st.subheader("Watch a recorded run", anchor=False)
     for demo in demos()[:_RECORDED]:
         with st.container(border=True):
-            words, picture = st.columns([4, 5], vertical_alignment="center")
+            words, picture = st.columns([2, 3], vertical_alignment="center")
             with words:
                 st.markdown(f"**{plain(demo.title)}**  \n{plain(demo.trace.question)}")
                 if st.button("Play", f"demo_{demo.trace.id}", icon=":material/play_circle:"):

@@ -19,6 +19,9 @@ from ui.session.app_state import IndexJob
 from ui.session.fragments import ticking
 from ui.shell.text import paragraphs, plain
 
+_VERDICT = 48
+"""Pixels, the height of a verdict with its reason: the path stays where it is when that comes."""
+
 
 @ticking()
 def draw_running() -> None:
@@ -32,7 +35,7 @@ def draw_running() -> None:
         run_job.finish(job)
         st.rerun()
     run = job.progress
-    with st.container(border=True, gap="small"):
+    with st.container(border=True, gap="small", key="answer_coming"):
         with st.container(
             horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="answer_head"
         ):
@@ -45,6 +48,8 @@ def draw_running() -> None:
     if run.trace.decision is not None:
         with verdict_row():
             draw_verdict(view)
+    else:
+        st.space(_VERDICT)
     draw_path(view, key="path_running", running=run.step, progress=run.counted)
 
 

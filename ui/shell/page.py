@@ -57,7 +57,7 @@ def draw_frame(has_sidebar: bool) -> None:
     It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next.
     """
     with st.container(key="anchor_frame"):
-        _shortcuts(key="shortcuts")
+        _shortcuts(key="shortcuts", height=1)
         renewed(_watch_ticks)()
         if not has_sidebar:
             st.html(_NO_SIDEBAR)
@@ -65,7 +65,7 @@ def draw_frame(has_sidebar: bool) -> None:
 
 def _watch_ticks() -> None:
     """A fragment, since what the page asks for from there waits for a full run that is under way."""
-    if _ticks(key="ticks", data={"answer": uuid.uuid4().hex}, on_late_change=lambda: None).late == "redraw":
+    if _ticks(key="ticks", height=1, data={"answer": uuid.uuid4().hex}, on_late_change=lambda: None).late == "redraw":
         st.rerun()
 
 
