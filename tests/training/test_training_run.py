@@ -22,8 +22,9 @@ from crag_core.base.types.passages import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from training import base, learning
 from training.encoding import Batch, batches, encode, load_tokenizer
+from training.export import export, export_embedder, quantize
 from training.learning import Learner
-from training.model import load_weights, open_model
+from training.model import TextEmbedder, load_weights, open_model
 from training.options import embedder_folder
 from training.pairs import Pair, pack_rows
 from training.train import PACKED, read_training_rows
@@ -140,6 +141,21 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     assert grade.score is not None and dict(grade.parts).keys() == {"answering", "topical"}
 
 
+def test_training_goes_on_from_the_graph_that_ships(tmp_path: Path) -> None:
+    write_base(tmp_path / "base")
+    trained, other = open_model(tmp_path / "base"), open_model(tmp_path / "base")
+    for weight in trained.parameters():
+        torch.nn.init.normal_(weight, std=0.1)
+    export(trained, tmp_path / "full.onnx")
+    quantize(tmp_path / "full.onnx", tmp_path / "model.onnx")
+    base.load_graph(other, tmp_path / "model.onnx")
+    wanted = trained.state_dict()
+    assert all(torch.allclose(one, wanted[name], atol=0.01) for name, one in other.state_dict().items())
+    export_embedder(TextEmbedder(embedder_folder()), tmp_path / "full.onnx")
+    with pytest.raises(SystemExit, match="expected the evaluator's network"):
+        base.load_graph(other, tmp_path / "full.onnx")
+
+
 def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "SAVED_AFTER", 0)
     write_base(tmp_path / "base")
@@ -166,14 +182,14 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
             raise KeyboardInterrupt
         yield from (encode(tokenizer, some) for some in batches(told[number:], Random(number), tokenizer))
 
-    def learner(tokens: int) -> Learner:
+    def learner(tokens: int, rate: float = learning.PEAK_RATE) -> Learner:
         torch.manual_seed(1)
-        return Learner(open_model(tmp_path / "base"), tokens)
+        return Learner(open_model(tmp_path / "base"), tokens, rate)
 
     with pytest.raises(KeyboardInterrupt):
         learner(9_000).train(epoch, tmp_path / "weights.pt")
-    with pytest.raises(SystemExit, match="expected a training with 700 tokens"):
-        learner(700).train(epoch, tmp_path / "weights.pt")
+    with pytest.raises(SystemExit, match=r"expected a training with rate 0\.5"):
+        learner(9_000, 0.5).train(epoch, tmp_path / "weights.pt")
     torch.manual_seed(2)
     learner(9_000).train(epoch, tmp_path / "weights.pt")
     learner(9_000).train(epoch, tmp_path / "whole.pt")
