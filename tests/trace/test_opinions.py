@@ -110,7 +110,8 @@ def test_passages_are_told_with_both_grades_the_largest_gap_first() -> None:
     suited = lambda card: PAPER.with_thresholds(card.lower, card.upper)  # noqa: E731
     found = comparisons(view_run(RUN, PAPER), suited)[1]
     assert [row.gap for row in found.rows] == ["0.50", "0.40", "0.10", "–"]
-    assert found.rows[0].grades[1] == JUDGED.grades[3] and found.rows[-1].grades == (GRADES[2], JUDGED.grades[2])
+    assert [cell.score for cell in found.rows[0].cells] == ["0.30", "0.80"], "the page of the web"
+    assert [cell.score for cell in found.rows[-1].cells] == ["not graded", "0.40"]
 
 
 def test_thresholds_of_a_weighted_sum_are_not_taken_for_those_of_a_passage() -> None:
@@ -118,4 +119,4 @@ def test_thresholds_of_a_weighted_sum_are_not_taken_for_those_of_a_passage() -> 
     of = policy("signals")
     (seen,) = comparisons(view_run(trace(of, passages=found, grades=grades, opinions=(JUDGED,)), of), lambda card: of)
     assert (CARD.lower, CARD.upper) == (0.20, 0.80) and of.upper == 0.7
-    assert {row.cells[0].band for row in seen.rows if row.grades[0]} == {Action.AMBIGUOUS}
+    assert {row.cells[0].band for row in seen.rows if row.cells[0].band} == {Action.AMBIGUOUS}
