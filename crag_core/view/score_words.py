@@ -97,6 +97,11 @@ def reason_of(decision: Decision) -> str:
     return told(re.sub(r"\b(upper|lower)\b", "bar", decision.reason) if is_two else decision.reason, decision)
 
 
+def threshold_names(policy: Policy) -> tuple[str, str]:
+    """Of the lower and the upper threshold, on the screen."""
+    return (CALLED["lower"], CALLED["upper"]) if policy.compares_two_scores else ("lower", "upper")
+
+
 def told(text: str, decision: Decision) -> str:
     """A reason, or words about a threshold, as the screen has it: what two signals decided, in everyday words."""
     if decision.topical is None:

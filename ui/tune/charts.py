@@ -42,7 +42,7 @@ def histogram(scores: Array, answerable: Array, lines: Sequence[tuple[str, float
             customdata=counts, hovertemplate=f"%{{customdata}} {name}<br>score about %{{x:.2f}}<extra></extra>",
         )  # fmt: skip
     for name, at in lines:
-        is_left = name == "lower" or at > 0.6  # of its line; else it would be cut off
+        is_left = (len(lines) > 1 and name == "lower") or at > 0.6  # of its line; else it would be cut off
         figure.add_vline(x=at, line={"color": BLUE, "width": 2, "dash": "dot"})
         figure.add_annotation(
             x=at, y=top, text=f"{name} {readable(at)[0]}", showarrow=False, font={"color": BLUE, "size": 13},
@@ -79,10 +79,16 @@ def curve(
 
 
 def heat_map(
-    axis: Array, costs: Array, possible: Array, plateau: Array | None, points: Sequence[Point], what: str
+    axis: Array,
+    costs: Array,
+    possible: Array,
+    plateau: Array | None,
+    points: Sequence[Point],
+    what: str,
+    names: tuple[str, str] = ("lower", "upper"),
 ) -> go.Figure:
     """Lower against upper; each `possible` cell can be clicked: its `customdata` is (lower, upper)."""
-    figure = _figure(470, "lower threshold", "upper threshold")
+    figure = _figure(470, *names)
     figure.add_heatmap(
         x=axis, y=axis, z=costs.T, colorscale=_COST_SCALE, hoverinfo="skip", colorbar={"title": what, "thickness": 12}
     )
@@ -100,7 +106,7 @@ def heat_map(
         x=cells[:, 0], y=cells[:, 1], mode="markers", showlegend=False, name="cells", customdata=cells.tolist(),
         marker={"symbol": "square", "size": 9, "opacity": 0.0},
         text=["–, the limit is not kept" if np.isnan(cost) else f"{cost:.2f}" for cost in costs[tuple(places.T)]],
-        hovertemplate=f"lower %{{x:.2f}}, upper %{{y:.2f}}<br>{what} %{{text}}<extra></extra>",
+        hovertemplate=f"{names[0]} %{{x:.2f}}, {names[1]} %{{y:.2f}}<br>{what} %{{text}}<extra></extra>",
         selected={"marker": {"opacity": 0.0}}, unselected={"marker": {"opacity": 0.0}},
     )  # fmt: skip
     for point in points:
@@ -109,7 +115,7 @@ def heat_map(
         figure.add_scatter(
             x=[point.lower], y=[point.upper], mode="markers", name=f"{called} {low}, {high}",
             marker={"symbol": point.symbol, "size": 15, "color": point.colour, "line": {"color": "white", "width": 2}},
-            hovertemplate=f"{called}<br>lower {low}, upper {high}<extra></extra>",
+            hovertemplate=f"{called}<br>{names[0]} {low}, {names[1]} {high}<extra></extra>",
         )  # fmt: skip
     figure.update_xaxes(range=[-0.02, 1.02])
     figure.update_yaxes(range=[-0.02, 1.02])

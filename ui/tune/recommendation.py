@@ -21,6 +21,7 @@ from crag_core.report.thresholds.view import (
     limit_lines,
     recommendation_lines,
 )
+from crag_core.view.score_words import threshold_names
 from ui.session import app_state, tune_state
 from ui.session.tune_state import Seen
 from ui.shell.text import plain
@@ -89,8 +90,9 @@ def draw_recommended(found: Recommendation, objective: Objective) -> None:
             st.markdown(f"#### Nothing better found: keep yours, {first} and {second}", width="content")
         else:
             title = "Nearest to the limit" if found.misses else "Recommended"
-            st.markdown(f"#### {title}: lower {first}, upper {second}", width="content")
             now = app_state.policy()
+            lower, upper = threshold_names(now)
+            st.markdown(f"#### {title}: {lower} {first}, {upper} {second}", width="content")
             st.button(
                 "Try these", on_click=_use, args=(found.lower, found.upper), icon=":material/tune:", key="tune_use",
                 disabled=found.is_at(now.lower, now.upper), help="Moves the thresholds there and keeps nothing.",
@@ -133,7 +135,7 @@ def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
     points.append(charts.Point("yours", now.lower, now.upper, "circle", "#3f88c5"))
     plateau = None if found.plateau is None else found.plateau.cells
     st.plotly_chart(
-        charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what),
+        charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what, threshold_names(now)),
         key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False},
     )  # fmt: skip
     st.caption(

@@ -10,6 +10,7 @@ from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Plateau
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates
+from crag_core.view.score_words import threshold_names
 
 Marks = tuple[tuple[str, float], ...]
 """Thresholds by name."""
@@ -177,10 +178,10 @@ def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str
     """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds."""
     known = board.deciding(lower)
     if bool((abs(known.upper - known.lower) > 0).any()):  # they are compared with different numbers
-        return (
-            ("Score against upper", known.upper, (("upper", upper),)),
-            ("Score against lower", known.lower, (("lower", lower),)),
-        )
+        first, second = threshold_names(board.policy)
+        return (f"Score against {second}", known.upper, ((second, upper),)), (
+            f"Score against {first}", known.lower, ((first, lower),)
+        )  # fmt: skip
     name = "weighted sum" if board.policy.score == "signals" else "deciding score"
     return ((f"The {name}", known.upper, (("lower", lower), ("upper", upper))),)
 
