@@ -17,7 +17,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import model_name
-from crag_core.view.score_words import reason_of
+from crag_core.view.score_words import reason_of, threshold_names
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_sentences, given_sentences
 from ui.run.job_progress import draw_stop, waiting_for
@@ -77,8 +77,9 @@ def _describe(one: Configuration) -> tuple[str, ...]:
     web = "no web" if choice.web is WebMode.OFF else "web search"
     doubtful = app_state.DOUBTFUL_TITLES[choice.policy.doubtful].lower()
     is_stand_in = choice.model == EXTRACTIVE and choice.policy.needs_model
+    first, second = threshold_names(choice.policy)
     return (
-        f"Lower {readable(lower)[0]}, upper {readable(upper)[0]}, cut-off {readable(cutoff)[0]}",
+        f"{first.capitalize()} {readable(lower)[0]}, {second} {readable(upper)[0]}, cut-off {readable(cutoff)[0]}",
         f"{judge}, {counted(choice.top_k, 'chunk')}{where}, {web}",
         f"{_writer(choice.model)}, {doubtful} if doubtful",
         *([f"{STAND_IN.capitalize()}: {choice.policy.without_model}"] if is_stand_in else []),
