@@ -14,17 +14,11 @@ LOOKING = 3.0
 """Seconds in which a server must list its models."""
 
 
-async def get_list(url: str, key: str, timeout: float = LOOKING) -> Any:
-    """The JSON at the address of a list; raises what `httpx` raises, `TimeoutError`, `ValueError`, `RecursionError`."""
-    return await _ask(url, key, timeout, None)
+async def ask_json(url: str, key: str, timeout: float = LOOKING, body: Any = None) -> Any:
+    """The JSON at an address, that of a list or, with a `body`, what is answered to it; within `LOOKING` seconds.
 
-
-async def post_json(url: str, key: str, body: Any, timeout: float) -> Any:
-    """The JSON of the reply; raises what `get_list` raises."""
-    return await _ask(url, key, timeout, body)
-
-
-async def _ask(url: str, key: str, timeout: float, body: Any) -> Any:
+    Raises what `httpx` raises, `TimeoutError`, `ValueError` and `RecursionError`.
+    """
     import httpx
 
     from crag_core.base.network import http_guard
@@ -55,7 +49,7 @@ def list_entries(
 
     called, (field, name) = shown(url), where
     try:
-        listed = run(get_list(url, key, timeout))
+        listed = run(ask_json(url, key, timeout))
     except NotAsked as error:
         raise ModelUnavailable(f"What answers at {called} {error}.", hint=check) from error
     except httpx.HTTPStatusError as error:

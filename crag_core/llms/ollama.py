@@ -18,7 +18,7 @@ from crag_core.llms.client import LlamaIndexClient, timeouts_of
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least, words_of
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.model_list import list_entries, post_json
+from crag_core.llms.model_list import ask_json, list_entries
 from crag_core.llms.reply_errors import explain_call, part
 from crag_core.llms.servers import MOST_MODELS, ServerState, ollama_url, shown, too_many
 
@@ -54,7 +54,7 @@ def list_models(host: str, timeout: float = 2.0) -> ServerState:
     versions = tuple((name, digest[:VERSION_SIGNS]) for name, digest in digests if isinstance(digest, str))
     writers = [name for name, entry in listed.items() if not _embeds(name, entry)]
     keys = {name: (host, name, digest) for name, digest in versions}
-    run(_learn_chats([key for name in writers if (key := keys.get(name)) and key not in _CHATS]))
+    run(_learn_chats([key for name in writers if (key := keys.get(name)) and key not in _CHATS][:MOST_MODELS]))
     writers.sort(key=lambda name: not _CHATS.get(keys.get(name, ("", "", "")), True))  # the first is the default
     if not writers:
         none = f"Ollama at {called} has no model that writes."
@@ -73,8 +73,8 @@ async def _learn_chats(keys: Sequence[tuple[str, str, str]]) -> None:
     async def learn(key: tuple[str, str, str]) -> None:
         with suppress(Exception):  # the list stands without it
             async with at_once:
-                about = await post_json(f"{key[0].rstrip('/')}/api/show", _own_key(key[0]), {"model": key[1]}, _SHOWING)
-            _CHATS[key] = part(about, "template") != _NO_CHAT
+                about = await ask_json(f"{key[0].rstrip('/')}/api/show", _own_key(key[0]), _SHOWING, {"model": key[1]})
+            _CHATS[key] = str(part(about, "template")).strip() != _NO_CHAT
 
     with suppress(TimeoutError):
         async with asyncio.timeout(_SHOWING):

@@ -9,7 +9,7 @@ from crag_core.llms.client import LlamaIndexClient, note_response, timeouts_of
 from crag_core.llms.context_window import ANSWER_TOKENS, CONTEXT_WINDOW, capacity_of, describe_length, least
 from crag_core.llms.first_token import TOP
 from crag_core.llms.model import CallLimit, ServerModel
-from crag_core.llms.model_list import get_list, list_entries
+from crag_core.llms.model_list import ask_json, list_entries
 from crag_core.llms.reply_errors import explain_call
 from crag_core.llms.servers import MOST_MODELS, ServerState, shown, too_many
 
@@ -89,7 +89,7 @@ def model(url: str, name: str, key: str, timeout: float, limit: CallLimit) -> Se
     )
 
     async def context_length() -> int | None:
-        return least(reads_at_once(await get_list(_list_of(url), key), name), CONTEXT_WINDOW)
+        return least(reads_at_once(await ask_json(_list_of(url), key), name), CONTEXT_WINDOW)
 
     return ServerModel(made, limit, capacity_of(url, name), context_length)
 

@@ -31,6 +31,7 @@ from crag_core.evaluators.policies import default_evaluator
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
 from crag_core.pipeline.run import Cooldown, WebMode
+from crag_core.storage import backup
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
@@ -53,7 +54,6 @@ LIMITS = (*range(1, 21), 30, 50)
 WEB_TITLES = {WebMode.AUTO: "Auto", WebMode.ASK: "Ask first", WebMode.OFF: "Off"}
 _WEB_ORDER = (WebMode.OFF, WebMode.ASK, WebMode.AUTO)
 DOUBTFUL_TITLES = {Doubtful.SHOW: "Show nearest", Doubtful.ABSTAIN: "Abstain"}
-SAMPLE_MARKER = "sample-indexed"
 SERVERS = ("ollama_host", "openai_url", "web_providers", "searxng_url")
 """Settings of a session that only those may change who may set up."""
 
@@ -89,7 +89,7 @@ def warm_up() -> IndexJob:
     The caller starts this, when the first page is drawn. The result: the sample documents.
     """
     workbench, loading = shared_workbench(), model_loading()
-    marker = workbench.config.home / SAMPLE_MARKER
+    marker = workbench.config.home / backup.MARKER
 
     def work(job: IndexJob) -> tuple[Ingested, ...]:
         if workbench.own_engine is not None:

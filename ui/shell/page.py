@@ -54,7 +54,8 @@ _NO_SIDEBAR = """<style>
 def draw_frame(has_sidebar: bool) -> None:
     """Of every page: the key that leads to the question, the watch over what ticks, no sidebar where none of it acts.
 
-    It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next.
+    It is drawn all the same: a widget that is not drawn on one page would have lost its value on the next. Components
+    without a height stand in the page as a bar while they load, and move what is below.
     """
     with st.container(key="anchor_frame"):
         _shortcuts(key="shortcuts", height=1)
