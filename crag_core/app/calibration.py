@@ -12,7 +12,7 @@ from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.named.files import OnStatus, no_status
 from crag_core.evaluators.named.names import parse_name
-from crag_core.evaluators.policies import DEFAULT, find_policy
+from crag_core.evaluators.policies import DEFAULT
 from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.evaluators import calibrate as fitted
@@ -71,7 +71,7 @@ def calibrate(
     judge = NamedEvaluator(parsed, tell=tell)
     bench = bench or (workbench if labelled else sample_bench(workbench, tell, controls.cancel))
     labelled = labelled or sample_questions()
-    policy = find_policy(DEFAULT, workbench.config)
+    policy = workbench.policy(DEFAULT)
     choice = Choice(policy, judge.card.name, top_k=bench.config.top_k, collection=labelled.collection)
     engine = bench.engine(choice, observed=False, evaluator=judge)
     conditions = bench.conditions(engine, labelled.questions)

@@ -14,7 +14,6 @@ from crag_core.evaluators.policies import (
     DEFAULT,
     PLAIN,
     default_evaluator,
-    find_policy,
     known_card,
     load_policies,
     plain_rag,
@@ -110,7 +109,7 @@ def _judged(workbench: Workbench, asked: Request, usual: Choice, *, is_default: 
     is_same = not is_default and name == usual.policy.name
     if is_same and not asked.preset and asked.evaluator in (None, usual.evaluator):
         return usual
-    policy = find_policy(name, workbench.config)
+    policy = workbench.policy(name)
     if asked.preset and asked.preset not in {one.name for one in policy.presets}:
         tuned = _tuned_preset(workbench, asked.preset, policy)
         with as_typed():
@@ -149,7 +148,7 @@ def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPrese
 
 def _preset_choice(workbench: Workbench, preset: TunedPreset, asked: Request, model: str) -> Choice:
     """Raises `BadRecord` where a policy or evaluator is named that it was not chosen for."""
-    chosen = preset.applied_to(find_policy(asked.policy or preset.policy, workbench.config))
+    chosen = preset.applied_to(workbench.policy(asked.policy or preset.policy))
     judge = preset.conditions.evaluator
     if asked.evaluator not in (None, judge):
         raise BadRecord(
@@ -223,7 +222,7 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
     if policy == PLAIN:
         return Configuration(name, choose(workbench, Request(**given, plain=True)))
     try:
-        find_policy(policy, workbench.config)
+        workbench.policy(policy)
     except UnknownName:
         known = (*load_policies(settings=workbench.config)[0], PLAIN)
         raise UnknownName.among("policy", policy, known) from None

@@ -31,7 +31,7 @@ from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.cascade import Cascade, cascade_card, parse_cascade
 from crag_core.evaluators.named.evaluator import Calibrated, NamedEvaluator
 from crag_core.evaluators.named.names import is_named, parse_name
-from crag_core.evaluators.policies import OWN_JUDGE, known_card, load_policies
+from crag_core.evaluators.policies import OWN_JUDGE, find_policy, known_card, load_policies
 from crag_core.evaluators.shared.parts import EvaluatorParts
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.evaluators.support import open_support
@@ -263,6 +263,10 @@ class Workbench:
         if made is not None:
             return NamedEvaluator(parse_name(name), made).card
         return cascade_card(name, self.card) or known_card(name)
+
+    def policy(self, name: str) -> Policy:
+        """A policy by name, read anew; raises `UnknownName`, or `BadRecord` for a faulty file."""
+        return find_policy(name, self.config)
 
     def suited(self, policy: Policy, evaluator: str) -> Policy:
         """`policy` with the thresholds and the strip cut-off to start from for `evaluator`; raises `UnknownName`."""

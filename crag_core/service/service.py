@@ -24,7 +24,7 @@ from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.passages import UNNAMED, Logged, Passage
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.policies import find_policy, known_card
+from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.run import VERSION, Cooldown, Run, WebMode
 from crag_core.service import answers, schemas
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -259,7 +259,7 @@ class Service:
         made = trace.settings
         policy = made.policy
         if asked.policy and asked.policy != made.policy.name:
-            found = find_policy(asked.policy, self.workbench.config)
+            found = self.workbench.policy(asked.policy)
             policy = found.with_thresholds_for(made.evaluator, made.strip_evaluator)
         if asked.preset:
             policy = policy.preset(asked.preset)

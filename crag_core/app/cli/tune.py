@@ -29,7 +29,6 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import readable
-from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.batch import Controls, SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected, Gradable
@@ -108,7 +107,7 @@ def tune(options: argparse.Namespace) -> int:
         raise WrongUse('--confidence goes with a limit, such as --objective "confidently wrong <= 5%".')
     graded = grade(options)
     workbench, policy = graded.opened.workbench, graded.board.policy
-    start = workbench.suited(find_policy(policy.name, workbench.config), graded.choice.evaluator)
+    start = workbench.suited(workbench.policy(policy.name), graded.choice.evaluator)
     others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
     shipped, confidence = (start.lower, start.upper), options.confidence
     found = recommend(graded.board, options.objective, shipped=shipped, others=others, confidence=confidence)
