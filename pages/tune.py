@@ -4,11 +4,12 @@ import streamlit as st
 
 from crag_core.base.text.display import counted
 from ui.run.job_progress import draw_warming
-from ui.session import current_run, labelling_state, tune_state
+from ui.session import current_run, labelled_sets
 from ui.session.fragments import fragment
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
+from ui.tune import labelling_state, tune_state
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
 from ui.tune.labelling import draw_labelling, draw_start
@@ -18,7 +19,7 @@ from ui.tune.save_preset import draw_kept, draw_preset
 
 
 def draw_questions(busy: bool) -> None:
-    labelled = tune_state.labelled()
+    labelled = labelled_sets.in_use()
     if labelled is None:
         draw_sources(False, busy)
         with st.expander("Label the 20 questions nearest to your thresholds", icon=":material/label:"):

@@ -21,7 +21,7 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion,
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
 from tests.ui.conftest import ask, choose, home, job_named, own, press, shown, start  # noqa: F401  # fixtures among them
-from ui.session.tune_state import TunePage
+from ui.session.labelled_sets import SetInUse
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -92,7 +92,7 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     app.session_state["followed"] = False
     app.session_state["calls_drawer"] = True
     labelled = LabelledSet(EVIL, (LabelledQuestion(EVIL, Expected.CORRECT),))
-    app.session_state["TunePage"] = TunePage(labelled)
+    app.session_state["SetInUse"] = SetInUse(labelled)
     app.session_state["versus_what"] = "Labelled set"
     app.run().run()
     assert not app.exception

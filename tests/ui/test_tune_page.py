@@ -171,7 +171,7 @@ def test_a_number_of_the_table_lists_its_questions(graded: AppTest) -> None:
     listed = app.dataframe[0].value["question"].tolist()
     assert listed == ANSWERED
     press(app, "12 · 100%")  # once more closes it
-    assert app.session_state["TunePage"].cell is None
+    assert app.session_state["SetInUse"].cell is None
 
 
 def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> None:

@@ -16,9 +16,9 @@ from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state, background, run_job, tune_state
-from ui.session.background import SetJob
+from ui.session import access, app_state, background, labelled_sets, run_job
 from ui.session.keys import kept
+from ui.session.labelled_sets import SetJob
 
 MOST = 4
 _QUESTION, _SET = "compared_question", "compared_set"
@@ -170,15 +170,12 @@ def take_question() -> None:
 
 def running() -> SetJob | None:
     """The run of this session's set under its configurations, under way or just ended."""
-    return background.job(_SET, _about(tune_state.labelled()))
+    return background.job(_SET, _about(labelled_sets.in_use()))
 
 
 def take_running() -> SetJob | None:
     """The run that has ended since the last redraw, removed from the state."""
-    job = background.take_ended(_SET, _about(tune_state.labelled()))
-    if job is not None:
-        tune_state.corpus.clear()  # documents may have come in meanwhile
-    return job
+    return labelled_sets.take_ended(_SET, _about(labelled_sets.in_use()))
 
 
 @app_state.reporting()

@@ -17,7 +17,7 @@ from crag_core.report.comparison.view import BETTER, DIFFERENT, UNCLEAR, WORSE
 from crag_core.report.tables import Cell, Grid
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
-from ui.session import app_state, tune_state
+from ui.session import app_state, labelled_sets
 from ui.session.fragments import ticking
 from ui.session.keys import remembered
 from ui.shell.page import is_allowed
@@ -30,7 +30,7 @@ _COLOURS = {BETTER: "green", WORSE: "red", DIFFERENT: "orange", UNCLEAR: "gray"}
 
 def draw_set() -> None:
     """The set, what is missing of it, and the measures of what all configurations have run."""
-    labelled = tune_state.labelled()
+    labelled = labelled_sets.in_use()
     if labelled is None:
         draw_sources(False, False)
         return
@@ -88,7 +88,7 @@ def _compared(questions: Sequence[LabelledQuestion]) -> Table:
 
 def _setups(questions: Sequence[LabelledQuestion]) -> dict[str, Setup]:
     workbench = app_state.workbench()
-    corpus = tune_state.corpus_of(questions, app_state.choice().collection)
+    corpus = labelled_sets.corpus_of(questions, app_state.choice().collection)
     return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
 
 

@@ -18,9 +18,9 @@ from crag_core.experiments.logs.findings import Findings
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
-from ui.session import access, app_state, background, run_job, tune_state
-from ui.session.background import SetJob
+from ui.session import access, app_state, background, labelled_sets, run_job
 from ui.session.keys import hand, kept, remembered
+from ui.session.labelled_sets import SetJob
 
 NOT_READ = "(not read)"
 _GRADING = "log_grading"
@@ -112,12 +112,12 @@ def grading(log: RetrievalLog) -> SetJob | None:
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    background.start_grading(_GRADING, log.gradable, tune_state.chosen(), _key(log))
+    labelled_sets.start_grading(_GRADING, log.gradable, _key(log))
 
 
 def take_ended(log: RetrievalLog) -> SetJob | None:
     """The grading that has ended since the last redraw, put away; None without one."""
-    return background.take_ended(_GRADING, _key(log))
+    return labelled_sets.take_ended(_GRADING, _key(log))
 
 
 def _key(log: RetrievalLog) -> tuple[str, ...]:
@@ -128,7 +128,7 @@ def _key(log: RetrievalLog) -> tuple[str, ...]:
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:
     """The records that are graded under the sidebar's evaluator."""
     questions = log.gradable
-    under = tune_state.conditions(questions)
+    under = labelled_sets.conditions(questions)
     done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
     return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)
 

@@ -10,10 +10,11 @@ from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet, word
 from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
-from ui.session import access, app_state, labelling_state, tune_state
+from ui.session import access, app_state, labelled_sets
 from ui.session.fragments import ticking
 from ui.session.keys import hand
 from ui.shell.text import plain
+from ui.tune import labelling_state
 from ui.tune.grading_progress import draw_job
 
 _TUNE, _COMPARE = "pages/tune.py", "pages/compare.py"
@@ -41,7 +42,7 @@ def draw_next_steps(found: Imported) -> None:
 
 def _use(labelled: LabelledSet, target: str) -> None:
     """For a callback."""
-    tune_state.use(labelled)
+    labelled_sets.use(labelled)
     if target == _COMPARE:
         st.session_state["versus_what"] = "Labelled set"
     hand("page", target)

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, LiveJobs
-from crag_core.app.workbench import Choice
 from crag_core.base.concurrency.shared import shared
-from crag_core.experiments.batch import SetProgress, score
-from crag_core.experiments.labelled.questions import Gradable
 from crag_core.pipeline.run_queue import Ticket
-from ui.session import app_state, run_job
+from ui.session import app_state
 
 P = TypeVar("P")
 R = TypeVar("R")
-SetJob = Job[SetProgress | None, SetProgress]
-"""A labelled set on its way, graded or run whole."""
 
 
 @shared
@@ -81,19 +75,3 @@ def take_ended(name: str, about: object = None) -> Job[Any, Any] | None:
     _own().pop(name, None)
     live().forget(done)
     return done
-
-
-def start_grading(name: str, questions: Sequence[Gradable], choice: Choice, about: object = None) -> None:
-    """Grade what is missing of these questions. Raises `CragError` where the choice cannot grade."""
-    workbench, turns = app_state.workbench(), run_job.turns()
-    pipeline = workbench.engine(choice, observed=False)
-
-    def work(job: SetJob) -> SetProgress:
-        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
-        job.progress = score(
-            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
-        )  # fmt: skip
-        return job.progress
-
-    start(name, work, None, about)

@@ -11,7 +11,7 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.named.names import SHOWN_FORMS, is_named
 from crag_core.experiments.batch import SetProgress
-from ui.session import access, app_state, named_evaluators, tune_state
+from ui.session import access, app_state, labelled_sets, named_evaluators
 from ui.session.app_state import NamedEvaluators
 from ui.session.fragments import ticking
 from ui.session.keys import kept
@@ -91,13 +91,13 @@ def _draw_start(name: str, is_first: bool) -> None:
     if not access.is_administrator():
         st.caption(f":material/lock: {plain(access.refusal('grade labelled sets and keep presets'))}")
         return
-    labelled, size = tune_state.labelled(), len(sample_questions().questions)
+    labelled, size = labelled_sets.in_use(), len(sample_questions().questions)
     st.button(
         "Calibrate on the sample", on_click=named_evaluators.start, args=(name, None),
         type="primary" if is_first else "secondary", icon=":material/tune:", key="calibrate_sample", width="stretch",
     )  # fmt: skip
     st.caption(f"{_cost(size)} It has an index of its own; yours is not touched.")
-    if labelled is not None and labelled.name != tune_state.SAMPLE:
+    if labelled is not None and labelled.name != labelled_sets.SAMPLE:
         st.button(
             f"Calibrate on {plain(labelled.name)}", on_click=named_evaluators.start, args=(name, labelled),
             icon=":material/tune:", key="calibrate_own", width="stretch",

@@ -9,7 +9,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.decision.policy import Policy
 from crag_core.experiments.thresholds.preset import TunedPreset
-from ui.session import app_state, tune_state
+from ui.session import app_state, labelled_sets
 from ui.shell.text import plain
 
 
@@ -59,7 +59,7 @@ def draw_in_use(policy: Policy) -> None:
         return
     st.caption(f":material/bookmark: Preset “{plain(preset.name)}”")
     try:
-        warning = preset.warning(tune_state.conditions(()))
+        warning = preset.warning(labelled_sets.conditions(()))
     except CragError:
         return  # the sidebar says why nothing can be graded
     if warning:

@@ -21,13 +21,14 @@ from crag_core.experiments.thresholds.threshold_board import (
 )
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import app_state, current_run, tune_state
+from ui.session import app_state, current_run
 from ui.session.fragments import fragment
 from ui.session.keys import kept
-from ui.session.tune_state import Seen, TunePage
+from ui.session.labelled_sets import SetInUse
 from ui.shell.page import errors_drawn
 from ui.shell.text import plain
-from ui.tune import charts
+from ui.tune import charts, tune_state
+from ui.tune.tune_state import Seen
 
 SCORES, ROUTES, SENTENCES, POLICIES = "Scores", "Routes", "Sentences", "All policies"
 _SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "web": "web rate"}
@@ -43,7 +44,7 @@ def draw_routes(seen: Seen, board: Board, actions: Array) -> None:
     for place, expected in enumerate(Expected):
         if table[place].any():
             _draw_row(place, expected, table[place])
-    cell = kept(TunePage).cell
+    cell = kept(SetInUse).cell
     if cell is not None:
         _draw_questions(seen, board, actions, *cell)
 
@@ -58,7 +59,7 @@ def _draw_row(place: int, expected: Expected, counts: Array) -> None:
             f"{count} · {count / max(counts.sum(), 1):.0%}", key=f"tune_cell_{place}_{taken}",
             on_click=tune_state.choose_cell, args=(place, taken), disabled=not count,
             icon=":material/check:" if is_right else None,
-            type="primary" if kept(TunePage).cell == (place, taken) else "secondary",
+            type="primary" if kept(SetInUse).cell == (place, taken) else "secondary",
             help=f"{questions}{': right' if is_right else ''}", width="stretch",
         )  # fmt: skip
 

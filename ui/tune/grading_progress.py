@@ -10,11 +10,12 @@ from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import LabelledSet
 from ui.run.job_progress import draw_stop
-from ui.session import access, app_state, tune_state
-from ui.session.background import SetJob
+from ui.session import access, app_state
 from ui.session.fragments import ticking
-from ui.session.tune_state import Seen
+from ui.session.labelled_sets import SetJob
 from ui.shell.text import plain
+from ui.tune import tune_state
+from ui.tune.tune_state import Seen
 
 
 def draw_grading(seen: Seen) -> None:

@@ -8,12 +8,13 @@ from crag_core.base.errors import CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import Expected, word
-from ui.session import access, app_state, labelling_state
+from ui.session import access, app_state
 from ui.session.fragments import fragment, ticking
 from ui.session.keys import hand, kept, take
-from ui.session.labelling_state import Labelling, Round
 from ui.shell.text import plain
+from ui.tune import labelling_state
 from ui.tune.grading_progress import draw_ended, draw_job
+from ui.tune.labelling_state import Labelling, Round
 
 _LABELS = (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT)
 

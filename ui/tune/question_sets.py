@@ -30,12 +30,13 @@ from crag_core.experiments.labelled.read import Read, read_questions, write_csv
 from crag_core.experiments.statistics.small_sets import few_tell
 from ui.run.job_progress import draw_stop
 from ui.run.verdict import COLOURS, ICONS
-from ui.session import access, app_state, background, labelling_state, tune_state
+from ui.session import access, app_state, background, labelled_sets
 from ui.session.fragments import ticking
 from ui.session.keys import hand, kept, take
-from ui.session.tune_state import TunePage
 from ui.shell.page import is_allowed
 from ui.shell.text import first_lines, plain
+from ui.tune import labelling_state, tune_state
+from ui.tune.tune_state import TunePage
 
 MOST_PASSAGES = 5000
 SAMPLE, DRAFT, UPLOAD, FEEDBACK, KEPT = "Sample questions", "Draft them", "Upload", "From feedback", "Kept sets"
@@ -131,7 +132,7 @@ def _kept_names() -> tuple[str, ...]:
 def _draw_sample(busy: bool) -> None:
     read = tune_state.sample()
     st.markdown(f"{counted(len(read.questions), 'question')} about the sample documents of the application.")
-    _draw_take(tune_state.SAMPLE, read.questions, busy)
+    _draw_take(labelled_sets.SAMPLE, read.questions, busy)
 
 
 def _draw_draft(busy: bool) -> None:
@@ -236,10 +237,10 @@ def _draw_take(name: str, questions: tuple[LabelledQuestion, ...], busy: bool, k
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             f"Use {counted(len(questions), 'question')}",
-            on_click=tune_state.keep if keeps else tune_state.use, args=(LabelledSet(name, questions),),
+            on_click=tune_state.keep if keeps else labelled_sets.use, args=(LabelledSet(name, questions),),
             type="primary", icon=":material/check:", disabled=busy, key="tune_take",
         )  # fmt: skip
-        if tune_state.labelled() is not None:
+        if labelled_sets.in_use() is not None:
             st.button(
                 "Add them to the set", on_click=tune_state.add_questions, args=(questions,), icon=":material/add:",
                 disabled=busy, key="tune_add",

@@ -22,10 +22,10 @@ from crag_core.report.thresholds.view import (
     recommendation_lines,
 )
 from crag_core.view.score_words import threshold_names
-from ui.session import app_state, tune_state
-from ui.session.tune_state import Seen
+from ui.session import app_state
 from ui.shell.text import plain
-from ui.tune import charts
+from ui.tune import charts, tune_state
+from ui.tune.tune_state import Seen
 
 BY_COSTS, BY_LIMIT = "By what mistakes cost", "By a limit on wrong answers"
 

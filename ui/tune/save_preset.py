@@ -17,11 +17,12 @@ from crag_core.experiments.thresholds.preset import TunedPreset, preset_of
 from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.pipeline.run import now
 from crag_core.report.thresholds.page import render_thresholds
-from ui.session import access, app_state, tune_state
+from ui.session import access, app_state, labelled_sets
 from ui.session.keys import kept
-from ui.session.tune_state import Seen, TunePage
 from ui.shell import presets
 from ui.shell.text import plain
+from ui.tune import tune_state
+from ui.tune.tune_state import Seen, TunePage
 
 _NAME = "tune_preset_name"
 
@@ -124,7 +125,7 @@ def _describe(name: str) -> str:
         return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
     message = f"**{plain(name)}** {plain(preset.policy)}, {' and '.join(readable(preset.lower, preset.upper))}"
     message += f": {plain(preset.reason)}"
-    now = tune_state.conditions()
+    now = labelled_sets.conditions()
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
     return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 

@@ -8,12 +8,10 @@ from datetime import UTC, datetime
 
 import streamlit as st
 
-from crag_core.app.workbench import Choice
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
-from crag_core.experiments.labelled.graded import Case, Conditions, cases, conditions_of
+from crag_core.experiments.labelled.graded import Case, Conditions, cases
 from crag_core.experiments.labelled.questions import (
-    Gradable,
     LabelledQuestion,
     LabelledSet,
     UnlabelledQuestion,
@@ -25,21 +23,17 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from ui.session import access, app_state, background, current_run
-from ui.session.background import SetJob
+from ui.session import access, app_state, background, current_run, labelled_sets
 from ui.session.keys import kept, remembered
+from ui.session.labelled_sets import SetInUse, SetJob
 
-SAMPLE = "Sample questions"
 _GRADING = "tune_grading"
 
 
 @dataclass
 class TunePage:
-    """The labelled set; the chosen (label, route) of its routes, by their places; the last file; the last draft, ()
-    where none could be made; what the name of a preset started with."""
+    """The last file; the last draft, () where none could be made; what the name of a preset started with."""
 
-    labelled: LabelledSet | None = None
-    cell: tuple[int, int] | None = None
     uploaded: Uploaded | None = None
     drafted: tuple[LabelledQuestion, ...] | None = None
     preset_start: str = ""
@@ -58,36 +52,17 @@ class Seen:
         return len(self.labelled.questions) - len(self.graded)
 
 
-@st.cache_data(ttl=5, show_spinner=False, max_entries=20)
-def corpus(home: str, collection: str) -> str:
-    """Of the documents indexed there in a collection, "": in all.
-
-    Looked at every few seconds, since a large index takes time to list.
-    """
-    return app_state.workbench().store.fingerprint(collection)
-
-
-def labelled() -> LabelledSet | None:
-    return kept(TunePage).labelled
-
-
-def use(found: LabelledSet | None) -> None:
-    """For a callback: the set to work with; None: none."""
-    page = kept(TunePage)
-    page.labelled, page.cell = found, None
-
-
 @app_state.reporting()
 def keep(found: LabelledSet, instead_of: LabelledSet | None = None) -> None:
     """For a callback: save a set, where this person may, and work with it."""
     if access.is_administrator():
         found = app_state.workbench().experiments.keep_set(found, instead_of)
-    use(found)
+    labelled_sets.use(found)
 
 
 def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
     """To the set that is there, those that it does not hold yet."""
-    there = labelled()
+    there = labelled_sets.in_use()
     if there is not None:
         known = {question.key for question in there.questions}
         new = tuple(question for question in questions if question.key not in known)
@@ -96,8 +71,8 @@ def add_questions(questions: tuple[LabelledQuestion, ...]) -> None:
 
 def choose_cell(label: int, route: int) -> None:
     """For a callback. One that is chosen again closes."""
-    page = kept(TunePage)
-    page.cell = None if page.cell == (label, route) else (label, route)
+    now = kept(SetInUse)
+    now.cell = None if now.cell == (label, route) else (label, route)
     current_run.redraw()
 
 
@@ -169,31 +144,15 @@ def _titled(name: str) -> str:
 
 @st.cache_data(show_spinner=False)
 def sample() -> Read:
-    return read_questions(SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
-
-
-def corpus_of(questions: Sequence[Gradable], collection: str) -> str:
-    """What is retrieved from for them: the index, looked at every few seconds, or the logs that they are from."""
-    if any(asked.log for asked in questions):
-        return app_state.workbench().corpus_of(questions, collection)
-    return corpus(str(app_state.settings().home), collection)
-
-
-def conditions(questions: Sequence[Gradable] | None = None) -> Conditions:
-    """Of grading under the sidebar's choice, with the documents, or the logs, of now; None: those of the set here."""
-    if questions is None:
-        found = labelled()
-        questions = found.questions if found else ()
-    pipeline = app_state.workbench().engine(chosen(), observed=False)
-    return conditions_of(pipeline.settings, corpus_of(questions, pipeline.settings.collection))
+    return read_questions(labelled_sets.SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
 
 
 def seen() -> Seen | None:
     """Raises `CragError` where the sidebar's choice cannot grade, or what was graded cannot be read."""
-    found = labelled()
+    found = labelled_sets.in_use()
     if found is None:
         return None
-    now = conditions()
+    now = labelled_sets.conditions(found.questions)
     book = app_state.workbench().experiments.scores(now)
     key = (now.fingerprint, found.fingerprint, len(book.keys()))
     return remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
@@ -242,24 +201,16 @@ def grading() -> SetJob | None:
 def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
     access.require_administrator()
-    if (found := labelled()) is not None:
-        background.start_grading(_GRADING, found.questions, chosen(), _about())
+    if (found := labelled_sets.in_use()) is not None:
+        labelled_sets.start_grading(_GRADING, found.questions, _about())
 
 
 def take_ended() -> SetJob | None:
     """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
-    done = background.take_ended(_GRADING, _about())
-    if done is not None:
-        corpus.clear()  # documents may have come in meanwhile
-    return done
+    return labelled_sets.take_ended(_GRADING, _about())
 
 
 def _about() -> tuple[str, ...] | None:
     """Of the set here under the sidebar's choice, whoever grades it."""
-    found, now = labelled(), app_state.choice()
+    found, now = labelled_sets.in_use(), app_state.choice()
     return (found.fingerprint, now.evaluator, now.model, str(app_state.settings().home)) if found else None
-
-
-def chosen() -> Choice:
-    """The sidebar's choice, with nothing pinned."""
-    return replace(app_state.choice(), pinned=(), search_too=False)

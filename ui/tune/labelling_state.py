@@ -21,9 +21,10 @@ from crag_core.experiments.labelled.questions import (
     word,
 )
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, nearest
-from ui.session import access, app_state, background, tune_state
-from ui.session.background import SetJob
+from ui.session import access, app_state, background, labelled_sets
 from ui.session.keys import hand, kept
+from ui.session.labelled_sets import SetJob
+from ui.tune import tune_state
 
 ROUND = 20
 """Questions that are labelled at a time."""
@@ -53,7 +54,7 @@ class Labelling:
 
 def target() -> str:
     """Name of the set that the labels go into: the chosen one, where it is kept, else one's own."""
-    chosen = tune_state.labelled()
+    chosen = labelled_sets.in_use()
     is_kept = chosen is not None and chosen.name in app_state.workbench().experiments.set_names()
     return chosen.name if chosen is not None and is_kept else tune_state.own_name()
 
@@ -83,7 +84,7 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
         if not waiting:
             hand("label_problem", "All of these have a label already.")
         return
-    background.start_grading(_GRADING, waiting, tune_state.chosen())
+    labelled_sets.start_grading(_GRADING, waiting)
     own = kept(Labelling)
     own.name, own.waiting = name, waiting
 
@@ -94,13 +95,12 @@ def grading() -> SetJob | None:
 
 def take_graded() -> SetJob | None:
     """Where the grading has ended: choose the questions from what was graded, and return the job."""
-    done = background.take_ended(_GRADING)
+    done = labelled_sets.take_ended(_GRADING)
     if done is None:
         return None
-    tune_state.corpus.clear()  # documents may have come in meanwhile
     own, policy = kept(Labelling), app_state.policy()
     waiting = own.waiting
-    facts = app_state.workbench().experiments.scores(tune_state.conditions(waiting)).load()
+    facts = app_state.workbench().experiments.scores(labelled_sets.conditions(waiting)).load()
     graded = [one for one in waiting if one.key in facts]
     scored = [facts[one.key] for one in graded]
     seen = [evidence_of(policy, one.passages, one.grades, one.signals) for one in scored]
@@ -125,7 +125,7 @@ def label(found: Round, chosen: Mapping[int, Expected | None]) -> None:
             there = there.having(made) if expected else there.lacking(asked.key)
         return there
 
-    tune_state.use(app_state.workbench().experiments.change_set(found.name, change))
+    labelled_sets.use(app_state.workbench().experiments.change_set(found.name, change))
 
 
 def end() -> None:
@@ -159,7 +159,7 @@ def _rows(found: Round) -> list[dict[str, object]]:
 def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
     """Empty cells where nothing was found, or it is not graded under the present conditions."""
     try:
-        trace = app_state.workbench().experiments.scores(tune_state.conditions((asked,))).record(asked.key)
+        trace = app_state.workbench().experiments.scores(labelled_sets.conditions((asked,))).record(asked.key)
     except CragError:
         trace = None
     if trace is None or not trace.passages:
