@@ -11,7 +11,7 @@ shutdown.take_signals()  # before the other imports: what they load must not be 
 
 from crag_core.base.errors import CragError
 from ui.run import share
-from ui.session import app_state, current_run, fragments
+from ui.session import app_state, current_run, fragments, startup
 from ui.shell import page, sidebar, sign_in
 from ui.shell.text import plain
 
@@ -37,7 +37,7 @@ st.html(Path(__file__).parent / "ui" / "parts" / "page.css")
 try:
     sign_in.check()
     sign_in.gate()
-    app_state.shared_workbench()
+    startup.shared_workbench()
 except CragError as error:
     st.error(plain(error.message), title="The application cannot start with these settings", icon=":material/error:")
     st.code(error.hint or "Correct the setting and start again.", language=None)
@@ -56,4 +56,4 @@ try:
     navigation.run()
 finally:  # beneath an error too
     fragments.start_ticks()
-app_state.warm_up().start()
+startup.warm_up().start()

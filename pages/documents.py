@@ -5,6 +5,7 @@ import streamlit as st
 from crag_core.app.own_engine import OwnEngine
 from crag_core.base.documents import LARGEST_FILE_MB, MAIN
 from crag_core.base.text.display import clean, counted
+from ui.documents import indexing
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
@@ -16,6 +17,7 @@ from ui.documents.document_list import (
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
 from ui.session import app_state, uploads
+from ui.session.startup import IndexJob
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
@@ -35,7 +37,7 @@ def add() -> None:
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         with app_state.reporting():
-            app_state.index([(file.name, file.getvalue()) for file in files], collection)
+            indexing.index([(file.name, file.getvalue()) for file in files], collection)
         uploads.empty_uploader(FILES_KEY)
         uploads.forget(files)
 
@@ -47,6 +49,11 @@ def draw_engine(engine: OwnEngine) -> None:
         f":material/database: Questions are asked of **{plain(engine.kind)}**, which `{engine.target}` returns "
         "(`CRAG_RETRIEVER`). It is read only and lists no documents: add, change and remove them in that engine."
     )
+
+
+def draw_files(job: IndexJob, key: str) -> None:
+    hint = "Indexed files stay; the current one and those after it are left out."
+    draw_indexing_live(job, key, hint, idle="Storing the files")
 
 
 def draw_adding(busy: bool) -> None:
@@ -79,23 +86,23 @@ st.markdown(
 )
 draw_warming()
 draw_report()
-indexing = app_state.indexing()
-busy = indexing is not None and indexing.is_running
+own = indexing.indexing()
+busy = own is not None and own.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     draw_interrupted(store)
     if is_allowed("add, move and remove documents"):
         draw_adding(busy)
-    for number, other in enumerate(app_state.indexing_of_others()):
-        draw_indexing_live(other, f"documents_stop_{number}")
-    if indexing is not None and indexing.is_running:
-        draw_indexing_live(indexing, "documents_stop")
-    elif indexing is not None:
-        if indexing.bug:
-            raise indexing.bug
-        if indexing.error:
-            st.error(plain(str(indexing.error)), icon=":material/error:")
-        draw_outcomes(indexing.result or ())
+    for number, other in enumerate(indexing.indexing_of_others()):
+        draw_files(other, f"documents_stop_{number}")
+    if own is not None and busy:
+        draw_files(own, "documents_stop")
+    elif own is not None:
+        if own.bug:
+            raise own.bug
+        if own.error:
+            st.error(plain(str(own.error)), icon=":material/error:")
+        draw_outcomes(own.result or ())
     draw_documents(store)
     draw_recipe(store)
     if (shown := selected_document(store)) is not None:

@@ -6,7 +6,7 @@ from crag_core.base.text.display import counted
 from ui.policies.example_scores import EXAMPLES, made_up
 from ui.policies.verdict_table import draw_table
 from ui.policies.verdicts import judge_run, judge_scores
-from ui.session import app_state
+from ui.session import app_state, current_run
 from ui.shell import page
 from ui.shell.text import plain
 
@@ -14,7 +14,7 @@ RUN, EXAMPLE = "Last run", "Example"
 
 page.enter("pages/policies.py")
 st.title("One set of scores, every policy", anchor=False)
-trace = app_state.trace()
+trace = current_run.trace()
 with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
     source = st.segmented_control(
         "Scores from", [RUN, EXAMPLE], default=RUN if trace else EXAMPLE, required=True, key="policies_source"

@@ -3,11 +3,13 @@
 import streamlit as st
 
 from crag_core.app.config import Config
+from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.websearch import PROVIDERS
 from ui.session import access, app_state
 from ui.shell import page, sign_in
@@ -19,6 +21,12 @@ def judge_name(choice: str) -> str:
     if asks_language_model(choice):
         return app_state.called(choice)
     return f"{'Word overlap' if choice == WORDS else choice}, 0 LLM calls"
+
+
+def judges(now: Config, models: Models) -> list[str]:
+    """Who may check the sentences of answers here: words, the models that are there now, and the one that is set."""
+    there = [choice for choice in models.choices if choice != EXTRACTIVE]
+    return list(dict.fromkeys((WORDS, *there, now.support)))
 
 
 def draw_servers(now: Config) -> dict[str, str]:
@@ -50,11 +58,12 @@ st.title("Settings", anchor=False)
 sign_in.draw_who()
 to_keep = " To keep them, set environment variables: `docs/settings.md`." if access.is_administrator() else ""
 st.markdown(f"For this browser session only.{to_keep}")
-now, judges, models = app_state.settings(), app_state.judges(), app_state.look_for_models(app_state.settings())
+now = app_state.settings()
+models = app_state.look_for_models(now)
 with st.form("settings_form"):
     servers = draw_servers(now) if is_allowed("see and change the servers") else {}
     support = st.selectbox(
-        "Answer checked by", judges, judges.index(now.support), format_func=judge_name,
+        "Answer checked by", checkers := judges(now, models), checkers.index(now.support), format_func=judge_name,
         help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
     )  # fmt: skip
     if away := app_state.unavailable_reason(support, models) if asks_language_model(support) else "":

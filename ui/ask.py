@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import streamlit as st
 
 from crag_core.app.background_jobs import Job, RunJob
 from crag_core.app.workbench import Choice
+from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, model_calls, shortened
 from crag_core.base.types.decisions import Action
@@ -71,7 +74,7 @@ def draw_question(busy: bool) -> None:
         examples = st.popover("Examples", icon=":material/lightbulb:", type="tertiary", disabled=busy)
         with examples, st.container(key="choose_example"):
             _draw_suggestions()
-        run = app_state.trace()
+        run = current_run.trace()
         if run is not None:
             st.button(
                 "New", "ask_new", "New conversation: the next question follows none of those before.",
@@ -97,8 +100,14 @@ def _draw_suggestions() -> None:
         st.caption("The sample documents are not in your own engine: these find nothing there.")
     st.caption("About the sample documents")
     with st.container(horizontal=True, gap="xsmall"):
-        for number, question in enumerate(app_state.suggested_questions()):
+        for number, question in enumerate(_suggested()):
             st.button(question, key=f"ask_suggestion_{number}", on_click=_suggest, args=(question,))
+
+
+@st.cache_data(show_spinner=False)
+def _suggested() -> list[str]:
+    lines = (DATA / "questions" / "sample.jsonl").read_text("utf-8").splitlines()
+    return [record["question"] for record in map(json.loads, lines) if record["suggested"]]
 
 
 def _suggest(question: str) -> None:
@@ -112,7 +121,7 @@ def _ask(is_next: bool = False) -> None:
     if question:
         kept(AskPage).first = None
         with app_state.reporting():
-            after = app_state.trace() if is_next else None
+            after = current_run.trace() if is_next else None
             run_job.ask(question, after, waits=not st.session_state.get(AT_ONCE))
 
 
@@ -140,7 +149,7 @@ def _draw_pins(busy: bool) -> None:
 
 def _draw_budget(choice: Choice, support: str) -> None:
     """The cost in model calls; `support` is who checks the sentences of the answer."""
-    calls = choice.calls_by_action(condenses=app_state.trace() is not None)
+    calls = choice.calls_by_action(condenses=current_run.trace() is not None)
     more = f", {JUDGING}" if asks_language_model(support) else ""
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: {model_calls(0)}{more}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
@@ -132,25 +132,6 @@ def _give_way() -> None:
     if sys.platform == "linux":
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
-
-
-J = TypeVar("J", bound=Job[Any, Any])
-
-
-class LiveJobs(dict[object, J]):
-    """Those under way in all sessions, by what they are about: a page that is loaded again finds its own."""
-
-    def add(self, key: object, job: J) -> None:
-        """And forget those that have ended."""
-        self._forget([known for known, one in self.items() if not one.is_running])
-        self[key] = job
-
-    def forget(self, job: J) -> None:
-        self._forget([known for known, one in self.items() if one is job])
-
-    def _forget(self, keys: list[object]) -> None:
-        for key in keys:
-            self.pop(key, None)
 
 
 class RunProgress(Listener):

@@ -26,7 +26,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency import shared
 from tests.ui.drawn import parts
 from ui.run import passages
-from ui.session import app_state
+from ui.session import startup
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
@@ -150,8 +150,8 @@ def ask(app: AppTest, question: str) -> AppTest:
 
 
 def settle(app: AppTest) -> AppTest:
-    if app.session_state.get("job"):
-        app.session_state["job"].wait()
+    if (run := job_named(app, "run")) is not None:
+        run.wait()
         app.run()
     return app
 
@@ -238,7 +238,7 @@ class Warming:
 @pytest.fixture
 def warming(own: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Warming]:
     made = Warming(own)
-    monkeypatch.setattr(app_state, "warm_up", lambda: made)
+    monkeypatch.setattr(startup, "warm_up", lambda: made)
     yield made
     made.let_go.set()
 

@@ -17,9 +17,9 @@ from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.openai_server import OpenAIServer
-from tests.ui.conftest import ask, choose, header, put_thresholds, settle, shown
+from tests.ui.conftest import ask, choose, header, job_named, put_thresholds, settle, shown
 from tests.ui.drawn import parts
-from ui.session import app_state
+from ui.session import startup
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -61,7 +61,7 @@ def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: py
         verdicts.append(header(app))
     assert ["AMBIGUOUS" in verdicts[0], "INCORRECT" in verdicts[1], "CORRECT" in verdicts[2]] == [True] * 3
     assert calls == []
-    assert app.session_state["job"] is None
+    assert job_named(app, "run") is None
 
 
 def test_an_old_answer_is_not_shown_under_a_new_action(start: Start) -> None:
@@ -180,7 +180,7 @@ def test_a_question_asked_during_the_first_start_waits_for_the_documents(
     (tmp_path / "sample").mkdir()
     shutil.copy(DATA / "sample" / "company-history.txt", tmp_path / "sample")
     (tmp_path / "questions").symlink_to(DATA / "questions")
-    monkeypatch.setattr(app_state, "DATA", tmp_path)
+    monkeypatch.setattr(startup, "DATA", tmp_path)
     whole, let_go = PassageStore.ingest, threading.Event()
 
     def late(self: PassageStore, *files: Any, **options: Any) -> Any:
@@ -192,7 +192,7 @@ def test_a_question_asked_during_the_first_start_waits_for_the_documents(
     app.text_input(key="ask_question").set_value("What did the founders pay for their first boat?")
     next(button for button in app.button if button.label == "Ask").click()
     app.run()
-    assert app.session_state["job"].is_running
+    assert job_named(app, "run").is_running
     let_go.set()
     assert "company-history.txt" in shown(settle(app))
 

@@ -9,7 +9,7 @@ import pytest
 
 from crag_core.app.background_jobs import job_of
 from tests import builders
-from ui.session import app_state, run_job
+from ui.session import app_state, background, current_run, keys, run_job
 
 
 class BrokenOff(BaseException):
@@ -36,9 +36,9 @@ def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeyp
     job = job_of(lambda run: trace, trace)
     job.start()
     job.wait()
-    session = Touchy(n, job=job)
+    session = Touchy(n, jobs={"run": job})
     fake = SimpleNamespace(session_state=session, query_params={})
-    for module in (app_state, run_job):
+    for module in (app_state, background, current_run, keys):
         monkeypatch.setattr(module, "st", fake)
     broken = 0
     for _ in range(2):
@@ -47,5 +47,5 @@ def test_run_whose_end_is_broken_off_is_shown_by_the_next_script(n: int, monkeyp
                 run_job.finish(left)
             except BrokenOff:
                 broken += 1
-    assert session["job"] is None and session["trace"] is trace
+    assert session["jobs"] == {} and session["trace"] is trace
     assert broken == (n <= 3), "there are three changes"

@@ -25,7 +25,7 @@ def session(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fragments, "drawn", set)
     meter = SimpleNamespace(measure=lambda question, passages: ())
     monkeypatch.setattr(app_state, "workbench", lambda: SimpleNamespace(meter=meter))
-    app_state.show(RUN)
+    current_run.show(RUN)
 
 
 def test_a_chunk_is_dropped_or_pinned_but_not_both() -> None:
@@ -48,13 +48,13 @@ def test_edits_stay_where_a_run_adds_to_the_record_on_the_page(id_: str, edits: 
     job.start()
     job.wait()
     run_job.finish(job)
-    assert app_state.trace() == done and current_run.edits() == edits
+    assert current_run.trace() == done and current_run.edits() == edits
 
 
 def test_the_first_answer_stands_beside_a_second_until_it_is_hidden() -> None:
     current_run.set_baseline()
     assert current_run.first_beside() is None, "it is the one on the page"
-    app_state.show(replace(RUN, id="second"))
+    current_run.show(replace(RUN, id="second"))
     assert current_run.first_beside() is RUN
     current_run.hide_first()
     assert current_run.first_beside() is None

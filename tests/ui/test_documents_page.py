@@ -17,9 +17,9 @@ from crag_core.app.workbench import Workbench
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.ui.conftest import ask, shown
+from tests.ui.conftest import ask, job_named, shown
 from ui.run import job_progress
-from ui.session import app_state
+from ui.session import startup
 
 Start = Callable[..., AppTest]
 FERRY = b"# Ferry\n\n## Times\n\nThe ferry sails at nine.\n\n## Fares\n\nA ticket costs 4 pounds.\n"
@@ -44,7 +44,7 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.run()
     next(button for button in app.button if button.label.startswith("Index")).click()
     app.run()
-    app.session_state["indexing"].wait()
+    job_named(app, "indexing").wait()
     app.run()
     assert not app.exception
     return app
@@ -133,9 +133,9 @@ def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(Killed):
             workbench.store.ingest([("ferry.md", FERRY), ("crane.md", b"The crane lifts 6 tonnes.")])
     app = start("pages/documents.py", CRAG_HOME=str(home))
-    from ui.session import app_state
+    from ui.session import startup
 
-    app_state.warm_up().wait()
+    startup.warm_up().wait()
     app.run().run()
     return app
 
@@ -145,7 +145,7 @@ def test_what_a_kill_interrupted_waits_for_an_answer(start: Start, home: Path, m
     assert [row["state"] for row in listed(app)] == ["⏸ interrupted"] * 2
     assert "2 files were still to be indexed: **crane.md**, **ferry.md**" in shown(app)
     app.button(key="interrupted_continue").click().run()
-    app.session_state["indexing"].wait()
+    job_named(app, "indexing").wait()
     app.run().run()
     assert [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
     assert "still to be indexed" not in shown(app) and not app.exception
@@ -170,11 +170,11 @@ def test_a_second_click_that_comes_before_the_page_is_drawn_indexes_nothing_twic
         for _ in range(2):
             app._run(WidgetStates(widgets=[WidgetState(id=button, trigger_value=True)]))
             assert not app.exception
-    job = app.session_state["indexing"]
+    job = job_named(app, "indexing")
     job.wait()
     app.run()
     assert not app.exception and [one.outcome for one in job.result] == ["indexed"]
-    assert app.session_state["indexing"] is job and [row["name"] for row in listed(app)] == ["ferry.md"]
+    assert job_named(app, "indexing") is job and [row["name"] for row in listed(app)] == ["ferry.md"]
 
 
 def test_every_session_sees_and_stops_what_another_one_indexes(
@@ -188,15 +188,15 @@ def test_every_session_sees_and_stops_what_another_one_indexes(
         return [[1.0] * 384 for _ in texts]
 
     app = documents(start, home)
-    app_state.warm_up().wait()
+    startup.warm_up().wait()
     monkeypatch.setattr(HuggingFaceEmbedder, "embed_texts", hold)
     app.file_uploader[0].set_value([("ferry.md", FERRY, "text/markdown")])
     app.run()
     next(button for button in app.button if button.label.startswith("Index")).click()
     app.run()
     assert reached.wait(60)
-    job = app.session_state["indexing"]
-    del app.session_state["indexing"]  # as after the page was loaded again
+    job = job_named(app, "indexing")
+    del app.session_state["jobs"]  # as after the page was loaded again
     app.run()
     app.button(key="documents_stop_0").click().run()
     opened.set()
@@ -259,7 +259,7 @@ def test_all_documents_are_reindexed_with_other_lengths(start: Start, home: Path
     app.number_input[0].set_value(60)
     app.number_input[1].set_value(10)
     app = press(app, "Re-index all documents")
-    job = app_state.shared_rebuild().job
+    job = job_named(app, "rebuild")
     assert job is not None
     job.wait()
     app.run()

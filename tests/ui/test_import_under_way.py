@@ -27,7 +27,7 @@ ON_ASK, ON_HISTORY = "", "pages/history.py"
 def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
     """Puts a run under way into a running application; what is called then ends it and gives what is kept of it."""
     wakes, history = threading.Event(), Workbench(Config(home=own)).history
-    from ui.session import run_job
+    from ui.session import background
 
     job = None
 
@@ -45,7 +45,7 @@ def goes_on(own: Path) -> Iterator[Callable[[], Trace | None]]:
         nonlocal job
         job = job_of(work, OWN, history.save)
         job.start()
-        run_job.live_jobs()[OWN.id] = job
+        background.live()["run", OWN.id] = job
         return end
 
     yield begin  # type: ignore[misc]

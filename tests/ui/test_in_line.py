@@ -14,8 +14,8 @@ from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import settle, shown
-from ui.session import app_state
+from tests.ui.conftest import job_named, settle, shown
+from ui.session import startup
 
 pytestmark = pytest.mark.embedding
 
@@ -24,7 +24,7 @@ Start = Callable[..., AppTest]
 
 
 def run_queue() -> RunQueue:
-    return app_state.shared_workbench().run_queue
+    return startup.shared_workbench().run_queue
 
 
 @pytest.fixture
@@ -71,12 +71,12 @@ def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
     app = start(CRAG_RUNS_AT_ONCE="1")
     others(2)
     begin(app)
-    job = app.session_state["job"]
+    job = job_named(app, "run")
     next(button for button in app.button if button.label == "Stop").click().run()
     job.wait()
     assert run_queue().waiting == 1, "of the other one"
     assert "Stopped at “retrieve”" in shown(app.run())
-    kept = app_state.shared_workbench().history.load(job.progress.trace.id)
+    kept = startup.shared_workbench().history.load(job.progress.trace.id)
     assert kept is not None and kept.failure is not None
 
 
@@ -86,7 +86,7 @@ def test_a_model_that_serves_others_is_told_of(start: Start, monkeypatch: pytest
         server.faults.delay_s = 60.0
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
         begin(app)
-        job = app.session_state["job"]
+        job = job_named(app, "run")
         assert wait_until(lambda: server.active == 1, 20.0)
         assert f"{MODEL} has not begun to answer: it loads, or serves others" in shown(app.run())
         job.stop()

@@ -16,8 +16,9 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.evaluators.named import reader
 from tests.evaluators.named import tiny_models
-from tests.ui.conftest import ask, choose, new_process, press, shown
-from ui.session import access, named_evaluators
+from tests.ui.conftest import ask, choose, job_named, new_process, press, shown
+from ui.session import access
+from ui.shell import evaluator_choice
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -55,7 +56,7 @@ def test_it_is_refused_calibrated_and_then_grades(start: Start, own: Path, name:
     assert "Not calibrated: its raw scores fit no threshold, so no run is started." in shown(app).replace(":]", ":")
     assert "22 questions, 132 chunks." in shown(app)
     assert "is not calibrated: no threshold fits its raw scores" in shown(ask(app, PRICE))
-    assert "trace" not in app.session_state and "job" not in app.session_state
+    assert "trace" not in app.session_state and job_named(app, "run") is None
     calibrate(app)
     assert not app.exception and "Calibrated on 22 questions of sample: AUROC" in shown(app)
     kept = Workbench(Config(home=own)).experiments.evaluators()[name]
@@ -110,6 +111,6 @@ def test_who_may_not_is_offered_nothing(start: Start, name: str, monkeypatch: py
     assert not [one for one in app.button if one.key == "calibrate_sample"]
     assert access.refusal("grade labelled sets and keep presets") in shown(app)
     with pytest.raises(NotAllowed):
-        named_evaluators.add("hf:a/b")
+        evaluator_choice.add("hf:a/b")
     with pytest.raises(NotAllowed):
-        named_evaluators.start.__wrapped__(name, None)
+        evaluator_choice.start.__wrapped__(name, None)

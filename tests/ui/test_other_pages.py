@@ -15,7 +15,7 @@ from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import press, shown
+from tests.ui.conftest import job_named, press, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -26,7 +26,7 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.run()
     next(button for button in app.button if button.label.startswith("Index")).click()
     app.run()
-    app.session_state["indexing"].wait()
+    job_named(app, "indexing").wait()
     return app.run()
 
 
@@ -49,9 +49,9 @@ def test_the_first_start_indexes_the_sample_documents(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = start(CRAG_HOME=str(tmp_path))
-    from ui.session import app_state
+    from ui.session import startup
 
-    warming = app_state.warm_up()
+    warming = startup.warm_up()
     warming.wait()
     app.run()
     assert not app.exception
@@ -68,10 +68,10 @@ def test_a_first_start_that_ends_with_files_left_out_is_not_over(
     left = [Ingested(path.name, IngestOutcome.REFUSED) for path in (DATA / "sample").iterdir() if is_refused]
     monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: tuple(left))
     start(CRAG_HOME=str(tmp_path))
-    from ui.session import app_state
+    from ui.session import startup
 
-    app_state.warm_up().wait()
-    assert app_state.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
+    startup.warm_up().wait()
+    assert startup.warm_up().error is None and not (tmp_path / "sample-indexed").exists()
 
 
 def test_documents_of_ones_own_are_not_joined_by_the_samples(
@@ -80,9 +80,9 @@ def test_documents_of_ones_own_are_not_joined_by_the_samples(
     Workbench(Config(home=tmp_path)).store.ingest([("mine.md", b"The ferry sails at nine.")])
     monkeypatch.setattr(PassageStore, "ingest", lambda *_, **__: pytest.fail("the samples were indexed"))
     start(CRAG_HOME=str(tmp_path))
-    from ui.session import app_state
+    from ui.session import startup
 
-    warming = app_state.warm_up()
+    warming = startup.warm_up()
     warming.wait()
     assert warming.bug is None and warming.error is None and warming.result == ()
 

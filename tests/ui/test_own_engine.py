@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import ask, shown
-from ui.session.app_state import shared_workbench, warm_up
+from ui.session.startup import shared_workbench, warm_up
 
 Start = Callable[..., AppTest]
 MODULE = """

@@ -17,7 +17,7 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion,
 from crag_core.storage.history.runs import EVERYTHING
 from tests.storage.history_parts import whole_run
 from tests.ui.conftest import ask, job_named, press, shown
-from ui.session import access, run_job
+from ui.session import access, background
 from ui.shell import sign_in
 
 Start = Callable[..., AppTest]
@@ -91,7 +91,7 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     app = open_page(start, own, "pages/documents.py")
     app.file_uploader[0].set_value([("ferry.md", b"The ferry sails at nine.", "text/markdown")])
     click_as_bob(app.run(), visitor, "Index 1 file")
-    assert "indexing" not in app.session_state
+    assert job_named(app, "indexing") is None
     assert not app.exception and DENIED in shown(app).replace("`", "")
     assert Workbench(Config(home=own)).store.listing() == before
 
@@ -170,14 +170,14 @@ def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, 
         owner: str
         is_running: bool = True
 
-    run_job.live_jobs()[found.id] = UnderWay(BOB)  # type: ignore[assignment]
+    background.live()["run", found.id] = UnderWay(BOB)  # type: ignore[assignment]
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()
     assert "This run still goes on, for somebody else." in shown(later)
-    assert "job" not in later.session_state and "trace" not in later.session_state
+    assert job_named(later, "run") is None and "trace" not in later.session_state
 
-    run_job.live_jobs().clear()
+    background.live().clear()
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()

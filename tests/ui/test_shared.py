@@ -10,7 +10,7 @@ import streamlit as st
 
 from crag_core.base.concurrency import shared
 from tests.ui.conftest import new_process
-from ui.session import access, app_state, background, run_job
+from ui.session import access, background, startup
 
 
 @pytest.fixture(autouse=True)
@@ -24,8 +24,7 @@ def _process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     "get",
     [
-        access._ended, run_job.live_jobs, background.live, app_state.shared_rebuild,
-        app_state._index_jobs, app_state.shared_workbench,
+        access._ended, background.live, startup.shared_workbench,
     ],
 )  # fmt: skip
 def test_emptying_the_caches_for_everybody_takes_nothing_from_anybody(get: Callable[[], object]) -> None:

@@ -16,7 +16,7 @@ from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state, background, labelled_sets, run_job
+from ui.session import access, app_state, background, labelled_sets
 from ui.session.keys import kept
 from ui.session.labelled_sets import SetJob
 
@@ -152,7 +152,7 @@ def start_question(question: str) -> None:
         warm_up(uncached, run.cancel)
         return tuple(zip(chosen, run_each(question, pipelines, run), strict=False))
 
-    background.start(_QUESTION, work, RunsProgress(), ticket=run_job.in_line())
+    background.start(_QUESTION, work, RunsProgress(), ticket=background.in_line())
 
 
 def take_question() -> None:
@@ -186,7 +186,7 @@ def start_set(labelled: LabelledSet) -> None:
         return
     chosen, workbench = configurations(), app_state.workbench()
     pipelines = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
-    turns = run_job.turns()
+    turns = background.turns()
 
     def work(job: SetJob) -> SetProgress:
         corpus = workbench.corpus_of(labelled.questions, chosen[0].choice.collection)  # all search where the first does

@@ -51,7 +51,7 @@ def draw_list() -> None:
                     st.caption(headline(demo.trace.decision))
                 if st.button("Play", f"play_{demo.trace.id}", icon=":material/slideshow:"):
                     open_story(demo.trace.id)
-    if (own := app_state.trace()) and demo_of(own.id) is None:
+    if (own := current_run.trace()) and demo_of(own.id) is None:
         st.subheader("Your last run", anchor=False)
         st.markdown(plain(own.question))
         if st.button("Show as a story", icon=":material/slideshow:", type="tertiary", key=f"story_{own.id}"):

@@ -33,7 +33,7 @@ def find(run_id: str) -> Staged | None:
     """None for a run that is not here; raises `CragError` where the history cannot be read."""
     if demo := demo_of(run_id):
         return Staged(story_of_demo(demo), demo.trace, has_link=True, is_demo=True)
-    shown = app_state.trace()
+    shown = current_run.trace()
     own = shown if shown and shown.id == run_id else current_run.find_earlier(run_id)
     history = app_state.workbench().history
     if own:  # the record as it is kept may be an earlier one

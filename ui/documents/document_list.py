@@ -11,7 +11,8 @@ from crag_core.base.documents import MAIN, Document, Ingested, IngestOutcome, St
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
-from ui.session import access, app_state
+from ui.documents import indexing
+from ui.session import access, app_state, startup
 from ui.session.fragments import fragment
 from ui.shell.text import first_lines, paragraphs, plain
 
@@ -76,12 +77,12 @@ def draw_interrupted(store: DocumentStore) -> None:
         with st.container(horizontal=True):
             st.button(
                 "Continue", key="interrupted_continue", type="primary", icon=":material/play_arrow:",
-                on_click=app_state.reporting()(app_state.resume_interrupted),
+                on_click=indexing.resume_interrupted,
             )  # fmt: skip
             st.button(
                 "Discard", key="interrupted_discard", icon=":material/delete:",
                 help="Forget these files. The originals that you added them from stay.",
-                on_click=app_state.reporting()(app_state.discard_interrupted),
+                on_click=indexing.discard_interrupted,
             )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def _line(one: Ingested) -> str:
 def draw_documents(store: DocumentStore) -> None:
     everything = store.listing()
     if not everything:
-        if app_state.warm_up().is_running:
+        if startup.warm_up().is_running:
             return  # the samples may be on their way
         more = " Add some above, then ask about them on the Ask page." if access.is_administrator() else ""
         st.info(f"No documents yet.{more}", icon=":material/folder_off:")

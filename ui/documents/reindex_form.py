@@ -7,7 +7,8 @@ import streamlit as st
 from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
 from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import counted
-from ui.run.job_progress import draw_rebuilding_live
+from ui.documents import indexing
+from ui.run.job_progress import draw_indexing_live
 from ui.session import access, app_state
 from ui.shell.text import plain
 
@@ -15,10 +16,10 @@ _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 
 
 def draw_recipe(store: DocumentStore) -> None:
-    job = app_state.shared_rebuild().job
+    job = indexing.rebuilding()
     busy = job is not None and job.is_running
-    if busy:
-        draw_rebuilding_live()
+    if job is not None and busy:
+        draw_indexing_live(job, "rebuild_stop", "The current chunks stay; the new ones are discarded.", "Re-indexing")
     elif job is not None:
         if job.bug:
             raise job.bug
@@ -65,7 +66,7 @@ def _start(now: IndexVersion) -> None:
     model, tokens, overlap = (st.session_state[f"{field}_{now.id}"] for field in (_MODEL, _TOKENS, _OVERLAP))
     recipe = Recipe((model or "").strip() or now.embedding, int(tokens), int(overlap))
     check_lengths(recipe)
-    app_state.shared_rebuild().start(recipe)
+    indexing.rebuild(recipe)
 
 
 def _line(recipe: Recipe) -> str:

@@ -14,8 +14,7 @@ from crag_core.base.types.steps import StepName
 from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
-from ui.session import access, app_state, current_run, run_job
-from ui.session.app_state import IndexJob
+from ui.session import access, app_state, run_job, startup
 from ui.session.fragments import ticking
 from ui.shell.text import paragraphs, plain
 
@@ -30,8 +29,6 @@ def draw_running() -> None:
     if job is None:
         st.rerun()  # it was put away by a script that was interrupted before it could redraw the page
     if not job.is_running:
-        if job.progress.trace.passages is not None or job.progress.trace.asks_back:
-            current_run.remember(job.progress.trace)
         run_job.finish(job)
         st.rerun()
     run = job.progress
@@ -55,43 +52,28 @@ def draw_running() -> None:
 
 def draw_warming() -> None:
     """The first start, or what the last one left undone, while it lasts, and what went wrong with it."""
-    warming = app_state.warm_up()
+    warming = startup.warm_up()
     if warming.is_running:
-        _draw_live(warming, "Reading the index")
+        draw_indexing_live(warming)
     elif warming.bug:
         raise warming.bug
 
 
-def draw_indexing_live(indexing: IndexJob, key: str) -> None:
-    """Files being indexed; the page is redrawn when they are done."""
-    _draw_live(
-        indexing,
-        "Storing the files",
-        stop=(key, "Indexed files stay; the current one and those after it are left out."),
-    )
-
-
-def draw_rebuilding_live() -> None:
-    """Re-indexing, which every session sees."""
-    if job := app_state.shared_rebuild().job:
-        stop = ("rebuild_stop", "The current chunks stay; the new ones are discarded.")
-        _draw_live(job, "Reading the index", "Re-indexing", stop)
-
-
 @ticking()
-def _draw_live(
-    job: Job[Progress | None, Any], idle: str, what: str = "Indexing", stop: tuple[str, str] | None = None
+def draw_indexing_live(
+    job: Job[Progress | None, Any],
+    key: str = "",
+    hint: str = "",
+    what: str = "Indexing",
+    idle: str = "Reading the index",
 ) -> None:
-    """`stop`: key and hint of the button that stops it; None: nobody may."""
+    """Documents on their way, with a button of this key to stop it, "": without one; at their end the page anew."""
     if not job.is_running:
         st.rerun()
-    if stop is None:
-        draw_indexing(job, idle, what)
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        draw_indexing(job, idle, what)
-        if access.is_administrator():
-            draw_stop(job, *stop)
+    with st.container(border=bool(key), horizontal=True, vertical_alignment="center"):
+        _draw_progress(job, what, idle)
+        if key and access.is_administrator():
+            draw_stop(job, key, hint)
 
 
 def draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
@@ -99,9 +81,8 @@ def draw_stop(job: Job[Any, Any], key: str, hint: str | None = None) -> None:
     st.button(label, key, hint, job.stop, disabled=job.is_stopping, icon=":material/stop_circle:", width="content")
 
 
-def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "Indexing") -> None:
-    """Progress of documents on their way."""
-    progress = indexing.progress
+def _draw_progress(job: Job[Progress | None, Any], what: str, idle: str) -> None:
+    progress = job.progress
     if progress is None:
         st.progress(0.0, f":shimmer[{idle} …]")
         return
@@ -109,7 +90,7 @@ def draw_indexing(indexing: Job[Progress | None, Any], idle: str, what: str = "I
     done = (progress.position - 1 + part) / progress.total
     page = f"page {progress.page} of {progress.pages}" if progress.page else ""
     told = f"reading {page}".strip()
-    if progress.passages and not progress.embedded and app_state.model_loading().is_running:
+    if progress.passages and not progress.embedded and startup.model_loading().is_running:
         told = "loading the embedding model"  # nearly all of what a first upload takes
     elif progress.passages:
         told = f"{progress.embedded:,} of {counted(progress.passages, 'chunk')} embedded"
@@ -132,6 +113,6 @@ def _doing(job: RunJob) -> str:
     progress = f", {now.counted[0]} of {now.counted[1]}" if now.counted else ""
     workbench = app_state.workbench()
     waits = "" if (line := waiting_for(job)) else workbench.servers.waits_for(job.cancel)
-    if now.step == StepName.RETRIEVE and workbench.own_engine is None and app_state.model_loading().is_running:
+    if now.step == StepName.RETRIEVE and workbench.own_engine is None and startup.model_loading().is_running:
         waits = "the embedding model is being loaded"
     return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

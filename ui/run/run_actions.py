@@ -7,6 +7,7 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.app.workbench import Choice
+from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.base.types.questions import FollowUp, Understanding
 from crag_core.base.types.steps import StepState
@@ -33,7 +34,7 @@ def generate(view: View) -> None:
         ask_opinion(app_state.evaluator())
     known = replace(view.trace, web=None) if made.searches else view.trace
     if made.searches:
-        app_state.pause().forget()  # this click asks for the search, however short ago the last one was
+        current_run.pause().forget()  # this click asks for the search, however short ago the last one was
     if view.taken.answer is not None and view.is_changed:
         current_run.set_baseline()
     with app_state.reporting():
@@ -48,7 +49,11 @@ def offered(view: View) -> Offer | None:
     """
     if view.taken.failure or view.taken.is_unsure:
         return None
-    choice, now = app_state.asked_choice(), app_state.settings_now()
+    choice = app_state.asked_choice()
+    try:
+        now = app_state.workbench().engine(choice).settings
+    except CragError:  # it cannot work
+        now = None
     made = offer(view.trace, view.routed, choice, now, app_state.settings().support)
     card = view.trace.settings.evaluator
     if not view.not_graded_by or card.name == view.taken.settings.evaluator.name or other_chunks(view.taken, choice):

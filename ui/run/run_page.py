@@ -27,7 +27,7 @@ from ui.run.passages import CardActions, draw_passages, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, generate, offered
 from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
-from ui.session import app_state, current_run, named_evaluators
+from ui.session import app_state, current_run
 from ui.session.current_run import AskPage, View
 from ui.session.fragments import fragment
 from ui.session.keys import kept
@@ -96,7 +96,7 @@ def draw_evidence() -> None:
     if not view.policy.is_plain:
         draw_opinions(
             view,
-            named_evaluators.usable(),
+            app_state.usable_evaluators(),
             ask_opinion,
             current_run.decide_by,
             suited=lambda card: _suited(view.policy.name, card),

@@ -11,17 +11,20 @@ import streamlit as st
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
+from crag_core.pipeline.run import Cooldown
 from crag_core.trace.edits import measured
 from crag_core.trace.opinions import decided_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
-from ui.session import app_state, fragments
+from ui.session import app_state, background, fragments
 from ui.session.keys import hand, handed, kept, remembered, take
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
 FIGURES, ADVICE = "figures", "advice"
 """Keys of the fragments that a moved threshold redraws, what is looked at first."""
+RUN = "run"
+"""Name of the job that does a run, and of its id in the address."""
 _MOST_EARLIER = 30
 
 
@@ -51,8 +54,35 @@ class View(RunView):
         return before != (self.trace.edits, self.trace.settings.evaluator, self.policy)
 
 
+def trace() -> Trace | None:
+    """The run on the page, as it was taken."""
+    return st.session_state.get("trace")
+
+
+def show(found: Trace | None) -> None:
+    """Put a run on the page, as it was taken."""
+    st.session_state["trace"] = found
+    st.session_state["edits"] = found.edits if found else Edits()
+    if found:
+        st.query_params[RUN] = found.id
+
+
+def show_grown(found: Trace) -> None:
+    """As `show`; where the same run is there already, with less in it, what was changed about it stays."""
+    if (shown := trace()) and shown.id == found.id:
+        st.session_state["trace"] = found
+    else:
+        show(found)
+
+
+def pause() -> Cooldown:
+    """When this session last searched the web."""
+    found: Cooldown = st.session_state.setdefault("pause", Cooldown())
+    return found
+
+
 def view() -> View | None:
-    taken: Trace | None = app_state.trace()
+    taken = trace()
     if taken is None:
         return None
     # By the evaluator of the sidebar; plain RAG grades nothing, so there it is that of the record. So it is too as long
@@ -61,19 +91,18 @@ def view() -> View | None:
     is_absent = own.evaluator.name not in known and choice.policy.thresholds == own.policy.thresholds
     is_own = choice.policy.is_plain or is_absent
     graded = taken if is_own else decided_by(taken, known[choice.evaluator], choice.model)
-    policy, trace = choice.policy, replace(graded, edits=edits())
-    return remembered("view", (taken, trace, policy), lambda: view_of(taken, trace, policy))
+    policy, changed = choice.policy, replace(graded, edits=edits())
+    return remembered("view", (taken, changed, policy), lambda: view_of(taken, changed, policy))
 
 
-def view_of(taken: Trace, trace: Trace, policy: Policy) -> View:
-    was, routed = reroute(taken, taken.settings.policy), reroute(trace, policy)
-    return View(trace=trace, policy=trace.decided_by(policy), routed=routed, taken=taken, was=was)
+def view_of(taken: Trace, changed: Trace, policy: Policy) -> View:
+    was, routed = reroute(taken, taken.settings.policy), reroute(changed, policy)
+    return View(trace=changed, policy=changed.decided_by(policy), routed=routed, taken=taken, was=was)
 
 
 def is_any() -> bool:
     """Whether a run is on the Ask page, under way, about to be opened, or asked for by the address."""
-    here = (st.session_state.get("trace"), st.session_state.get("job"), handed("opening"))
-    return any(here) or "run" in st.query_params
+    return any((trace(), background.job(RUN), handed("opening"))) or RUN in st.query_params
 
 
 def edits() -> Edits:
@@ -88,7 +117,7 @@ def edit(taken: Trace, changed: Edits) -> None:
 
 def toggle(passage_id: str, where: Literal["dropped", "pinned"]) -> None:
     """For a callback: leave a passage out or pin it, or, where it is so already, take that back."""
-    taken, before = app_state.trace(), edits()
+    taken, before = trace(), edits()
     if taken is not None:
         ids = {name: [one for one in getattr(before, name) if one != passage_id] for name in ("dropped", "pinned")}
         if passage_id not in getattr(before, where):
@@ -99,7 +128,7 @@ def toggle(passage_id: str, where: Literal["dropped", "pinned"]) -> None:
 
 def undo() -> None:
     """For a callback: back to the run as taken: policy, evaluator, thresholds and evidence."""
-    taken = app_state.trace()
+    taken = trace()
     if taken is not None:
         st.session_state["edits"] = taken.edits
         app_state.use_settings_of(taken)
@@ -146,7 +175,7 @@ def open_place(passage_id: str) -> None:
 
 
 def take_place() -> Passage | None:
-    wanted, taken = take("place"), app_state.trace()
+    wanted, taken = take("place"), trace()
     if wanted is None or taken is None:
         return None
     return next((passage for passage in taken.every_passage if passage.id == wanted), None)
@@ -163,7 +192,7 @@ def open_original(found: Trace) -> None:
 
 def first_beside() -> Trace | None:
     """The run that the one on the page was generated from, where its answer stands beside."""
-    taken, page = app_state.trace(), kept(AskPage)
+    taken, page = trace(), kept(AskPage)
     is_another = page.first is not None and taken is not None and page.first.id != taken.id
     return page.first if is_another and not page.is_first_hidden else None
 
@@ -180,7 +209,7 @@ def hide_first() -> None:
 def set_baseline() -> None:
     """Before a second answer is generated: the run as taken stays beside it."""
     page = kept(AskPage)
-    page.first, page.is_first_hidden = page.first or app_state.trace(), False
+    page.first, page.is_first_hidden = page.first or trace(), False
 
 
 # Earlier runs of this session
@@ -192,18 +221,18 @@ def earlier() -> tuple[Trace, ...]:
 
 
 def find_earlier(run_id: str) -> Trace | None:
-    return next((trace for trace in earlier() if trace.id == run_id), None)
+    return next((one for one in earlier() if one.id == run_id), None)
 
 
 def remember(found: Trace) -> None:
-    others = [trace for trace in earlier() if trace.id != found.id]
+    others = [one for one in earlier() if one.id != found.id]
     kept(AskPage).earlier = (found, *others)[:_MOST_EARLIER]
 
 
 def open_run(found: Trace, *, own_settings: bool = True) -> None:
     """For a callback: show a recorded run as it was taken, or under the sidebar as it stands."""
     kept(AskPage).first = None
-    app_state.show(found)
+    show(found)
     app_state.switch_plain(found)
     if own_settings:
         app_state.use_settings_of(found)
@@ -214,8 +243,8 @@ def open_run(found: Trace, *, own_settings: bool = True) -> None:
 def new_conversation() -> None:
     """For a callback: the next question follows none."""
     kept(AskPage).first = None
-    app_state.show(None)
-    st.query_params.pop("run", None)
+    show(None)
+    st.query_params.pop(RUN, None)
     st.session_state["ask_question"] = ""
 
 

@@ -13,7 +13,7 @@ from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable, LabelledSet
-from ui.session import app_state, background, run_job
+from ui.session import app_state, background
 from ui.session.keys import kept
 
 SAMPLE = "Sample questions"
@@ -71,7 +71,7 @@ def corpus(home: str, collection: str) -> str:
 
 def start_grading(name: str, questions: Sequence[Gradable], about: object = None) -> None:
     """Grade what is missing of these questions in the background. Raises `CragError` where the choice cannot grade."""
-    workbench, turns = app_state.workbench(), run_job.turns()
+    workbench, turns = app_state.workbench(), background.turns()
     pipeline = workbench.engine(chosen(), observed=False)
 
     def work(job: SetJob) -> SetProgress:

@@ -9,38 +9,30 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from crag_core.app.background_jobs import LiveJobs, RunJob, job_of
+from crag_core.app.background_jobs import RunJob, job_of
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.concurrency.shared import shared
 from crag_core.base.errors import CragError, ModelUnavailable
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types.passages import Logged, Passage
-from crag_core.experiments.batch import TakeTurn
 from crag_core.pipeline.run import Run
-from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.standalone import follow
 from crag_core.trace.trace import Trace
-from ui.session import access, app_state
+from ui.session import access, app_state, background, current_run
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 CarryOn = Callable[["CRAGQueryEngine", Trace, Run], Trace]
-
-
-@shared
-def live_jobs() -> LiveJobs[RunJob]:
-    """By id."""
-    return LiveJobs()
+RUN = current_run.RUN
 
 
 def job() -> RunJob | None:
-    return st.session_state.get("job")
+    return background.job(RUN)
 
 
 def current() -> RunJob | Trace | None:
     """What the Ask page shows: the run in progress, else a record as it was taken."""
-    return job() or app_state.trace()
+    return job() or current_run.trace()
 
 
 def ask(question: str, after: Trace | None = None, *, waits: bool = False) -> None:
@@ -101,15 +93,14 @@ def keep_import(found: Trace) -> Trace:
     A run that goes on here is not kept yet and has its id all the same: it would take the place of the import when it
     ends, or be followed in its place by whoever opens the link.
     """
-    running = live_jobs().get(found.id)
-    if running is not None and running.is_running:
+    if _under_way(found.id):
         found = replace(found, id=f"imported-{fingerprint(found)}")
     return app_state.workbench().history.save_import(found, access.user())
 
 
 def start_opinion(evaluator: str) -> None:
     """Let another evaluator grade the passages of the run on the page; raises as `ask` does."""
-    taken = app_state.trace()
+    taken = current_run.trace()
     if taken is not None:
         chosen = replace(app_state.choice(), evaluator=evaluator)
         _start(lambda engine: taken, chosen, lambda engine, begun, run: engine.second_opinion(begun, run))
@@ -124,42 +115,24 @@ def _start(
     over: tuple[tuple[Passage, ...], Logged] | None = None,
 ) -> None:
     """`over`: chunks that take the place of the index."""
-    if (running := job()) and running.is_running:
+    if background.is_busy(RUN):
         return
     workbench = workbench or app_state.workbench()
-    engine = workbench.engine(replace(chosen, pinned=()) if over else chosen, app_state.pause())
+    engine = workbench.engine(replace(chosen, pinned=()) if over else chosen, current_run.pause())
     engine = engine.over(*over) if over else engine
-    begun, warming, history, owner = begin(engine), app_state.warm_up(), workbench.history, access.user()
-    warming.start()
-    ticket = in_line()
+    begun, history, owner = begin(engine), workbench.history, access.user()
+    ticket = background.in_line()
 
     def work(run: Run) -> Trace:
-        with ticket.turn(run.cancel):
-            # A question asked during the very first start waits for the documents that it is about.
-            while warming.is_running and not run.cancel.wait(0.1):
-                pass
+        with background.in_turn(ticket, run.cancel):
             return carry_on(engine, begun, run)
 
     def keep(done: Trace) -> None:
         with suppress(CragError):  # the health box tells; the run is there all the same
             history.save(done, owner)
 
-    started = job_of(work, begun, keep, owner, ticket)
-    started.start()
-    st.session_state["job"] = started
+    background.begin(RUN, job_of(work, begun, keep, owner, ticket), begun.id)
     st.query_params["run"] = begun.id
-    live_jobs().add(begun.id, started)
-
-
-def in_line() -> Ticket:
-    """A place in the line of all runs of this process; raises `Busy` where it is full."""
-    return app_state.shared_workbench().run_queue.join()
-
-
-def turns() -> TakeTurn:
-    """For work of this session on many questions: each waits in line by itself, and nobody for them all."""
-    run_queue = app_state.shared_workbench().run_queue
-    return lambda cancel: run_queue.join(is_patient=True).turn(cancel)
 
 
 def rejoin(run_id: str) -> bool:
@@ -167,14 +140,17 @@ def rejoin(run_id: str) -> bool:
 
     Where people sign in, only that of the same person, who could stop it from here: others are asked to come back.
     """
-    running = live_jobs().get(run_id)
-    if running is None or not running.is_running:
-        return False
-    if running.owner != access.user():
+    running = _under_way(run_id)
+    if running is not None and running.owner == access.user():
+        background.join(RUN, running)
+    elif running is not None:
         app_state.report("This run still goes on, for somebody else. Open the link again when it is finished.")
-        return True
-    st.session_state["job"] = running
-    return True
+    return running is not None
+
+
+def _under_way(run_id: str) -> RunJob | None:
+    found = background.live().get((RUN, run_id))
+    return found if found is not None and found.is_running else None
 
 
 def finish(done: RunJob) -> None:
@@ -183,12 +159,11 @@ def finish(done: RunJob) -> None:
     The job goes last: Streamlit may break a script off at any touch of the state, and then all this is done again.
     """
     trace = done.progress.trace
+    if trace.passages is not None or trace.asks_back:
+        current_run.remember(trace)
     if trace.failure and trace.failure.error == ModelUnavailable.__name__:
         app_state.look_for_models.clear(app_state.settings())  # what was found some seconds ago is no longer so
-    if trace.id == (shown.id if (shown := app_state.trace()) else None):
-        st.session_state["trace"] = trace  # the same record, grown: what was changed about it stays
-    else:
-        app_state.show(trace)
-    st.session_state["job"] = None
+    current_run.show_grown(trace)
+    background.put_away(RUN)
     if broken := done.bug or done.error:
         raise broken

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import streamlit as st
 
-from crag_core.app.calibration import sample_questions
+from crag_core.app.background_jobs import Job
+from crag_core.app.calibration import calibrate, sample_questions
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.decision.policy import Policy
-from crag_core.evaluators.cascade import SHOWN_FORM
-from crag_core.evaluators.named.names import SHOWN_FORMS, is_named
+from crag_core.evaluators.cascade import SHOWN_FORM, parse_cascade
+from crag_core.evaluators.named.names import SHOWN_FORMS, is_named, parse_name
+from crag_core.evaluators.policies import known_card
 from crag_core.experiments.batch import SetProgress
-from ui.session import access, app_state, labelled_sets, named_evaluators
-from ui.session.app_state import NamedEvaluators
+from crag_core.experiments.evaluators import KeptEvaluator
+from crag_core.experiments.labelled.questions import LabelledSet
+from ui.session import access, app_state, background, labelled_sets
 from ui.session.fragments import ticking
-from ui.session.keys import kept
+from ui.session.keys import hand, take
 from ui.shell.text import plain
 
+CalibrationJob = Job[str | SetProgress, KeptEvaluator]
 _TYPED = "evaluator_by_name"
+_REFUSED = "evaluator_refused"
 
 
 def draw(policy: Policy) -> None:
@@ -47,44 +52,75 @@ def _draw_adding() -> None:
             f"A reranker: {SHOWN_FORMS}. Safetensors only; none of its code is run. Or two evaluators: {SHOWN_FORM} "
             "asks the second about scores from 0.5 to 0.9."
         )
-        st.button("Add", on_click=_add, key="evaluator_add")
-        if refused := kept(NamedEvaluators).refused:
+        st.button("Add", on_click=_add_typed, key="evaluator_add")
+        if refused := take(_REFUSED):  # told here, since the popover lies over where the page tells it
             st.error(plain(refused), icon=":material/error:")
 
 
-def _add() -> None:
-    """For a callback: a refusal is told here, since the popover lies over where the page tells it."""
-    own = kept(NamedEvaluators)
-    own.refused = ""
+def _add_typed() -> None:
     try:
-        named_evaluators.add(st.session_state[_TYPED])
+        add(st.session_state[_TYPED])
     except CragError as error:
-        own.refused = str(error)
+        hand(_REFUSED, str(error))
+
+
+def add(text: str) -> None:
+    """For a callback: offer an evaluator by name, and choose it; it is offered to all once it is calibrated.
+
+    Raises `CragError` for what is no such name.
+    """
+    access.require_administrator()
+    name = text.strip()
+    name = known_card(name).name if parse_cascade(name) else str(parse_name(name))
+    st.session_state["added_evaluators"] = tuple(dict.fromkeys((*app_state.added_evaluators(), name)))
+    app_state.choose_evaluator(name)
 
 
 def _draw_calibration(name: str) -> bool:
     """Whether it is calibrated, and none is under way."""
-    named_evaluators.take_ended(name)
-    if named_evaluators.job(name):
+    job = _calibration(name)
+    if job is not None and job.is_running:
         _draw_running(name)
         return False
-    if why := named_evaluators.failure(name):
-        st.error(plain(why), icon=":material/error:")
+    if job is not None and job.bug:
+        raise job.bug
+    if job is not None and job.error:  # which stays until the next one
+        st.error(plain(str(job.error)), icon=":material/error:")
+    elif job is not None:
+        background.take_ended(*_job(name))
+        if app_state.evaluator() == name:
+            app_state.start_thresholds()
     found = app_state.workbench().experiments.evaluators().get(name)
-    if found is None:
-        st.caption(":orange[:material/warning: Not calibrated:] its raw scores fit no threshold, so no run is started.")
+    why = _unusable_reason(name) if found else ""
+    if found is None or why:
+        raw = "Not calibrated:] its raw scores fit no threshold, so no run is started."
+        st.caption(f":orange[:material/warning:] {plain(why)}" if why else f":orange[:material/warning: {raw}")
         _draw_start(name, is_first=True)
-    elif why := named_evaluators.why_not(name):
-        st.caption(f":orange[:material/warning:] {plain(why)}")
-        _draw_start(name, is_first=True)
-    else:
-        on = f"{counted(found.curve.questions, 'question')} of {plain(found.labelled)}"
-        remark = " :orange[:material/warning:] None of them reaches CORRECT." if found.remark else ""
-        auroc = f"{found.apart.value:.2f} ({found.apart.low:.2f}–{found.apart.high:.2f})"
-        told = f"Calibrated on {on}: AUROC {auroc}, {found.seconds * 1000:.0f} ms a chunk.{remark}"
-        st.caption(told, help=plain(found.remark) or None)
-        return True
-    return False
+        return False
+    on = f"{counted(found.curve.questions, 'question')} of {plain(found.labelled)}"
+    remark = " :orange[:material/warning:] None of them reaches CORRECT." if found.remark else ""
+    auroc = f"{found.apart.value:.2f} ({found.apart.low:.2f}–{found.apart.high:.2f})"
+    told = f"Calibrated on {on}: AUROC {auroc}, {found.seconds * 1000:.0f} ms a chunk.{remark}"
+    st.caption(told, help=plain(found.remark) or None)
+    return True
+
+
+def _unusable_reason(name: str) -> str:
+    """Why no run can be started with an evaluator by name, "" where one can."""
+    try:
+        app_state.workbench().named(name)
+    except CragError as error:
+        return error.message
+    return ""
+
+
+def _job(name: str) -> tuple[str, str]:
+    return f"calibration_{name}", str(app_state.settings().home)
+
+
+def _calibration(name: str) -> CalibrationJob | None:
+    """Under way, in whatever session, or how the last one ended."""
+    return background.job(*_job(name))
 
 
 def _draw_start(name: str, is_first: bool) -> None:
@@ -93,14 +129,14 @@ def _draw_start(name: str, is_first: bool) -> None:
         return
     labelled, size = labelled_sets.in_use(), len(sample_questions().questions)
     st.button(
-        "Calibrate on the sample", on_click=named_evaluators.start, args=(name, None),
-        type="primary" if is_first else "secondary", icon=":material/tune:", key="calibrate_sample", width="stretch",
+        "Calibrate on the sample", on_click=start, args=(name, None), type="primary" if is_first else "secondary",
+        icon=":material/tune:", key="calibrate_sample", width="stretch",
     )  # fmt: skip
     st.caption(f"{_cost(size)} It has an index of its own; yours is not touched.")
     if labelled is not None and labelled.name != labelled_sets.SAMPLE:
         st.button(
-            f"Calibrate on {plain(labelled.name)}", on_click=named_evaluators.start, args=(name, labelled),
-            icon=":material/tune:", key="calibrate_own", width="stretch",
+            f"Calibrate on {plain(labelled.name)}", on_click=start, args=(name, labelled), icon=":material/tune:",
+            key="calibrate_own", width="stretch",
         )  # fmt: skip
         st.caption(f"{_cost(len(labelled.questions))} The set of the Tune page, over your documents.")
 
@@ -109,14 +145,26 @@ def _cost(questions: int) -> str:
     return f"{counted(questions, 'question')}, {questions * app_state.settings().top_k} chunks."
 
 
-def _rounded(seconds: float) -> str:
-    return f"{max(round(seconds), 1)} s" if seconds < 90 else f"{round(seconds / 60)} min"
+@app_state.reporting()
+def start(name: str, labelled: LabelledSet | None) -> None:
+    """For a callback: calibrate in the background, on a set over the indexed documents; None: on the sample."""
+    access.require_administrator()
+    workbench, turns = app_state.workbench(), background.turns()
+
+    def work(job: CalibrationJob) -> KeptEvaluator:
+        return calibrate(
+            workbench, name, labelled, controls=job.controls, on_progress=job.tell, tell=job.tell, take_turn=turns
+        )
+
+    starting: str | SetProgress = "Starting"
+    key, home = _job(name)
+    background.start(key, work, starting, home)
 
 
 @ticking()
 def _draw_running(name: str) -> None:
     """Goes on by itself; the page is drawn anew when it has ended."""
-    job = named_evaluators.job(name)
+    job = _calibration(name)
     if job is None or not job.is_running:
         st.rerun()
         return
@@ -127,7 +175,9 @@ def _draw_running(name: str) -> None:
         st.progress(count / max(now.total, 1), f":shimmer[Calibrating] {count} of {now.total}{left}")
     else:
         st.progress(0.0, f":shimmer[{plain(now)} …]")
-    st.button(
-        "Stopping…" if job.is_stopping else "Stop", on_click=job.stop, disabled=job.is_stopping, key="calibrate_stop",
-        icon=":material/stop_circle:",
-    )  # fmt: skip
+    label = "Stopping…" if job.is_stopping else "Stop"
+    st.button(label, on_click=job.stop, disabled=job.is_stopping, key="calibrate_stop", icon=":material/stop_circle:")
+
+
+def _rounded(seconds: float) -> str:
+    return f"{max(round(seconds), 1)} s" if seconds < 90 else f"{round(seconds / 60)} min"

@@ -17,7 +17,7 @@ from crag_core.experiments.thresholds.preset import TunedPreset
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.view.run_view import model_name
-from ui.session import app_state, current_run
+from ui.session import app_state, current_run, startup
 from ui.session.fragments import fragment, ticking
 from ui.shell import evaluator_choice, presets, sign_in
 from ui.shell.text import plain
@@ -53,7 +53,7 @@ def _draw_policy() -> None:
     st.caption(plain(policies[name].summary))
     if policies[name].without_model and not app_state.has_model():
         st.caption(f":orange[:material/warning:] No language model: {plain(policies[name].without_model)}")
-    for problem in app_state.shared_workbench().problems:
+    for problem in startup.shared_workbench().problems:
         st.caption(f":orange[:material/warning: {plain(problem)}]")
     evaluator_choice.draw(policies[name])
 
@@ -251,7 +251,7 @@ def _draw_writer_offer(models: Models) -> None:
         f"Let {plain(model_name(best))} write the answers", "writer_best", on_click=_take_writer, args=(best,),
         icon=":material/edit:", type="tertiary",
     )  # fmt: skip
-    calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=app_state.trace() is not None)
+    calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=current_run.trace() is not None)
     costs = " · ".join(f"{action} {str(cost).replace(' to ', '–')}" for action, cost in calls.items())
     st.caption(f"LLM calls of a run then: {costs}")
 
@@ -291,7 +291,7 @@ def _model(models: Models) -> Health:
 
 
 def _embedding() -> Health:
-    workbench, warming, loading = app_state.workbench(), app_state.warm_up(), app_state.model_loading()
+    workbench, warming, loading = app_state.workbench(), startup.warm_up(), startup.model_loading()
     if error := warming.error or loading.error:
         return Health("Embedding", False, error.message, error.hint)
     if workbench.own_engine is not None:
@@ -338,7 +338,7 @@ def _store() -> Health:
         count = workbench.store.count()
     except CragError as error:
         return Health("Store", False, error.message, error.hint)
-    if not count and app_state.warm_up().is_running:
+    if not count and startup.warm_up().is_running:
         return Health("Store", None, "the sample documents are on their way in")
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
