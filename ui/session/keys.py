@@ -2,12 +2,12 @@
 
 | key | what it holds | module |
 |---|---|---|
-| `trace`, `edits` | the run on the page as taken, and the chunks dropped or pinned since | `app_state`, `current_run` |
-| `job` | the run in progress | `run_job` |
+| `trace`, `edits` | the run on the page as taken, and the chunks dropped or pinned since | `current_run` |
+| `jobs` | work in the background, by name: the run in progress, files on their way in, grading … | `background` |
 | `moving` | thresholds of a mark that is being dragged | `app_state` |
-| `config`, `pause`, `belongs_to` | settings, who is signed in, the last web search | `app_state` |
+| `config`, `belongs_to`, `added_evaluators` | settings, who is signed in, evaluators of others | `app_state` |
 | `connection` | the one there is, and since when where it is not the first | `app_state` |
-| `indexing`, `jobs` | files on their way into the index; other work, by name | `app_state`, `background` |
+| `pause` | the last web search | `current_run` |
 | `handed` | what is left for the next redraw, by name | here |
 | `remembered` | what was worked out last, by name | here |
 | the name of a class | one object for a page or a part of it, see `kept` | where the class is |
