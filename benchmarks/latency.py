@@ -22,15 +22,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from threading import Event
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.cost import make_passages
-from benchmarks.reroute import milliseconds, recorded
+from benchmarks.deciding import milliseconds, recorded, seconds_of_surface
 from benchmarks.tables import Table
-from benchmarks.tuning_speed import seconds_of_surface
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
@@ -41,6 +41,9 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import measure
 from crag_core.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parent.parent
 TIMES = 9
@@ -153,10 +156,26 @@ def start() -> Iterator[Figure]:
                 drawn.append(time.perf_counter() - begun)
                 page.close()
         yield Figure("command to first page", median(drawn), 3, "s", f"server answers after {median(served):.1f} s")
+        yield Figure("command to the answer to a first question", median(map(_first_answer, [browser] * 3)), 8, "s")
         imported = [
             _seconds([sys.executable, "-c", "import crag_core.app.workbench, ui.shell.sidebar"]) for _ in range(3)
         ]
         yield Figure("import of the application", median(imported), None, "s", "interpreter included")
+
+
+def _first_answer(browser: Browser) -> float:
+    """Seconds, in a new home, about the samples; asked as soon as there is a field for it."""
+    from tests.browser.conftest import PATIENCE, ask, serve
+
+    with tempfile.TemporaryDirectory() as folder:
+        page = browser.new_page(viewport={"width": 1440, "height": 1000})
+        page.set_default_timeout(PATIENCE)
+        begun = time.perf_counter()
+        with serve(Path(folder)) as url:
+            page.goto(url)
+            ask(page, "How many days of paid leave do full-time staff receive?")
+            page.get_by_role("heading", name="Answered").wait_for()
+            return time.perf_counter() - begun
 
 
 def tests() -> Iterator[Figure]:

@@ -7,21 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.experiments.statistics.curves import Values, auroc
+from crag_core.experiments.statistics.curves import Values
+from crag_core.experiments.statistics.curves import auroc as auroc
 from crag_core.experiments.statistics.intervals import Estimate, proportion
-
-__all__ = [
-    "SEED",
-    "Estimate",
-    "Values",
-    "auroc",
-    "kappa",
-    "kappa_estimate",
-    "macro_f1",
-    "macro_f1_estimate",
-    "ratio",
-    "share",
-]
 
 SEED = 4
 """Of every draw of the benchmark: samples of questions, halves for fitting, resamples for intervals."""

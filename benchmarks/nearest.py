@@ -1,22 +1,15 @@
-"""What lies nearest to a question in a small corpus, by words and by meaning; an embedder that works once a text."""
+"""What lies nearest to a question in a small corpus; an embedder that works once a text."""
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from crag_core.base.protocols import Embedder
-from crag_core.base.text.words import words
 
-_K1, _B = 1.2, 0.75
 _AT_ONCE = 512
-
-Ranked = list[tuple[int, float]]
-"""Places in the corpus with their scores, best first."""
 
 
 class RememberingEmbedder:
@@ -56,30 +49,8 @@ class Nearest:
     def __init__(self, texts: Sequence[str], embedder: RememberingEmbedder) -> None:
         self._embedder = embedder
         self._vectors = embedder.vectors(texts)
-        self._size = len(texts)
-        counts = [Counter(words(text)) for text in texts]
-        lengths = [sum(count.values()) for count in counts]
-        mean = max(sum(lengths) / max(len(lengths), 1), 1.0)
-        self._postings: dict[str, Ranked] = {}
-        for place, (count, length) in enumerate(zip(counts, lengths, strict=True)):
-            for word, times in count.items():
-                weight = times * (_K1 + 1) / (times + _K1 * (1 - _B + _B * length / mean))
-                self._postings.setdefault(word, []).append((place, weight))
 
-    def by_meaning(self, question: str) -> Ranked:
-        """By cosine."""
-        return _ranked(self._vectors @ self._embedder.vectors([question])[0])
-
-    def by_words(self, question: str) -> Ranked:
-        """By BM25."""
-        scores = np.zeros(self._size)
-        for word in set(words(question)):
-            found = self._postings.get(word, [])
-            rarity = math.log(1 + (self._size - len(found) + 0.5) / (len(found) + 0.5))
-            for place, weight in found:
-                scores[place] += rarity * weight
-        return _ranked(scores)
-
-
-def _ranked(scores: np.ndarray[Any, Any]) -> Ranked:
-    return [(int(place), float(scores[place])) for place in np.argsort(-scores, kind="stable")]
+    def find(self, question: str) -> list[tuple[int, float]]:
+        """Places of the texts with their cosines, best first."""
+        scores = self._vectors @ self._embedder.vectors([question])[0]
+        return [(int(place), float(scores[place])) for place in np.argsort(-scores, kind="stable")]

@@ -20,7 +20,6 @@ HALLUCINATED, SAME_LENGTH = "right / hallucinated answers", "the same, equally l
 WRITTEN = "written from these passages / from others"
 NUMBER, NAME, DENIED, SWAPPED = "a number changed", "a name changed", "a “not” put in", "two names swapped"
 ELSEWHERE, BESIDE = "answer / one from elsewhere", "answer / another of the paragraph"
-LANGUAGES = ("de", "es", "ro", "tr", "vi", "ru", "el", "ar", "zh", "th", "hi")
 
 _GLUED = re.compile(r"(?<=[\w)\"])\.(?=[A-Z])")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
@@ -77,10 +76,9 @@ def read_written(folder: Path, draw: random.Random) -> dict[str, list[Case]]:
     return {WRITTEN: right + wrong} | {kind: _altered(right, way) for kind, way in alter.items()}
 
 
-def read_claims(folder: Path, draw: random.Random, language: str = "") -> dict[str, list[Case]]:
+def read_claims(folder: Path, draw: random.Random) -> dict[str, list[Case]]:
     """A question with its answer, as a claim; wrong ones have the answer of another question of the same kind."""
     rows = [row for row in _read(folder / "queries.jsonl") if row["answerable"]]
-    rows = [row for row in rows if not language or row["lang"] == language]
     texts = {row["doc_id"]: str(row["text"]) for row in _read(folder / "corpus.jsonl")}
     judged = (line.split("\t") for line in (folder / "qrels.tsv").read_text("utf-8").splitlines()[1:])
     home = {question: document for question, document, grade in judged if grade == "2"}

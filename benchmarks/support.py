@@ -1,10 +1,10 @@
-"""How well a sentence that the evidence supports is told from one that it does not, by ways of scoring, and how fast.
+"""How well a sentence that the evidence supports is told from one that it does not, by words or by a judge of yours.
 
-Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; 2 minutes)
+Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; a minute)
      python benchmarks/support.py --judge NAME  (and how far a judge agrees with people: ollama/NAME,
                                                  bespoke-minicheck, or what CRAG_SUPPORT takes)
 
-Ways are compared on one half of the questions; everything else is measured on the other half, thresholds included.
+Thresholds are found on one half of the questions; everything else is measured on the other half.
 Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,
 resampled sentences for Cohen's kappa of supported or not against the labels.
 """
@@ -15,67 +15,45 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
 from threading import Event
-from typing import Any
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks import sentences
-from benchmarks.agreement import LABELLED, SMALL, agreed, agreement, ask, checker
 from benchmarks.evaluator import DATA, show, tell
-from benchmarks.measures import SEED, auroc, share
+from benchmarks.measures import SEED, Estimate, auroc, kappa_estimate, share
+from benchmarks.running import SMALL, serving
 from benchmarks.sentences import Case
 from benchmarks.tables import Cell, Table
+from crag_core.app import config
+from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA as OURS
-from crag_core.base.protocols import Piece
-from crag_core.base.text.words import words
-from crag_core.evaluators.shared.model_files import RARITY, parse_rarity, read_file
+from crag_core.base.errors import BadRecord
+from crag_core.base.protocols import Backing, Piece, SupportMeter
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, Evidence, Match, match
-from crag_core.trace.grounding.claims import claim_of, content_of, names_in
+from crag_core.trace.grounding.citation_check import SUPPORTED, WEAK, WORDS
 
-SHIPPED = "words, capped by facts"
 KEPT, MISSED = 0.85, 0.03
 """Of right sentences of written answers: how many count as supported, and how many at most are called unsupported."""
-
-STOP_WORDS = frozenset((OURS / "stopwords.txt").read_text("utf-8").split())
-Scores = dict[str, float]
-Scored = Mapping[str, Sequence[tuple[Case, Scores]]]
+LABELLED = (sentences.HALLUCINATED, sentences.SAME_LENGTH, sentences.WRITTEN)
+"""Sets whose right sentences people wrote, beside invented ones or other passages. Others were altered by rule."""
 
 
-class Ways:
-    """Every way of scoring a case that was tried, by name."""
+@dataclass(frozen=True)
+class Told:
+    """What is said of one sentence, as if it were an answer, and the milliseconds that it took."""
 
-    def __init__(self) -> None:
-        self._rarity = parse_rarity(read_file(EVALUATOR_FOLDER, RARITY))
-        self._shipped = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
-
-    def score(self, case: Case) -> Scores | None:
-        """None for a sentence that the shipped way gives no score."""
-        pieces = tuple(Piece(str(at), text, 1) for at, text in enumerate(case.evidence))
-        shipped = self._shipped.measure([case.sentence], pieces, Event())[0].score
-        if shipped is None:
-            return None
-        claim = claim_of(case.sentence)
-        found, flat = (self._match(claim, pieces, weigh) for weigh in (self._rarity.idf, lambda word: 1.0))
-        return {
-            "shorter first": -float(len(words(claim))),
-            "words, best sentence": found.best,
-            "words, three sentences": found.together,
-            "words, both": found.score,
-            "words, both, all alike": flat.score,
-            SHIPPED: shipped,
-        }
-
-    def _match(self, claim: str, pieces: tuple[Piece, ...], weigh: Callable[[str], float]) -> Match:
-        weights = {term: weigh(word) for term, word in content_of(claim, STOP_WORDS).items()}
-        return match(weights, names_in(claim, STOP_WORDS), Evidence(pieces), range(len(pieces)))
+    case: Case
+    backing: Backing
+    milliseconds: float
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -88,23 +66,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--judge", default="", help=f"a judge beside words: {SMALL}, or as CRAG_SUPPORT")
     parser.add_argument("--judged", type=int, default=60, help="sentences of a set that it judges")
     chosen = parser.parse_args(arguments)
+    by_words = WordSupport(EVALUATOR_FOLDER, frozenset((OURS / "stopwords.txt").read_text("utf-8").split()))
     cases = read_cases(folder, chosen.limit)
-    ways = Ways()
-    scored = {name: _score_all(name, some, ways) for name, some in cases.items()}
-    halves = [
-        {name: [one for one in some if _half(one[0]) == side] for name, some in scored.items()} for side in (0, 1)
-    ]
-    print("## On the half that ways and thresholds were chosen by")
-    show({"ways": Table("AUROC", compare(halves[0])), "thresholds": Table("threshold", find_thresholds(halves[0]))})
+    first, other = (
+        {name: [one for one in some if _half(one) == side] for name, some in cases.items()} for side in (0, 1)
+    )
+    print("## On the half that thresholds were chosen by")
+    show({"thresholds": Table("threshold", find_thresholds(ask(first.get(sentences.WRITTEN, ()), by_words)))})
     print("\n## On the other half")
-    counted = Table(f"supported from {SUPPORTED}, unsupported below {WEAK}", rates(halves[1]))
-    show({"ways": Table("AUROC", compare(halves[1])), "rates": counted})
-    print("\n## In other languages, all of them")
-    show({"languages": Table("answer / one from elsewhere", measure_languages(folder, ways, chosen.limit // 2))})
+    title = f"supported from {SUPPORTED}, unsupported below {WEAK}"
+    show({"rates": Table(title, {name: measured(ask(some, by_words)) for name, some in other.items()})})
     if chosen.judge:
+        drawn = {name: sentences.sample(other[name], chosen.judged) for name in LABELLED if other.get(name)}
+        with checker(chosen.judge) as judge:
+            rows = agreement(drawn, {WORDS: by_words, chosen.judge: judge})
         print(f"\n## Agreement with the labels, on the other half: words and {chosen.judge}")
-        show({"agreement": Table("set", judge(halves[1], chosen.judge, chosen.judged))})
-    print(f"\n5 sentences against 30: {milliseconds():.1f} ms, median of 100")
+        show({"agreement": Table("set", rows)})
+    print(f"\n5 sentences against 30: {milliseconds(by_words):.1f} ms, median of 100")
 
 
 def read_cases(folder: Path, limit: int) -> dict[str, list[Case]]:
@@ -118,20 +96,74 @@ def read_cases(folder: Path, limit: int) -> dict[str, list[Case]]:
     return {name: sentences.sample(cases, limit) for name, cases in found.items()}
 
 
-def compare(scored: Scored) -> dict[str, dict[str, Cell]]:
-    """AUROC by way and set; the mean is over the sets, which weigh the same."""
-    ways = list(dict.fromkeys(way for some in scored.values() for _, scores in some for way in scores))
+@contextmanager
+def checker(choice: str) -> Iterator[SupportMeter]:
+    """Who checks answers where CRAG_SUPPORT is `choice`, or the small model of the tests."""
+    try:
+        with serving(choice) as (model, url):
+            changed = {"support": model} | ({"ollama_host": url, "model_timeout": 600.0} if url else {})
+            settings = replace(config.load(), cache="off", history="off", audit="off", **changed)  # type: ignore[arg-type]
+            yield Workbench(settings).support()
+    except BadRecord as error:
+        raise SystemExit(f"--judge: {SMALL}, or a value of CRAG_SUPPORT. {error}") from None
+
+
+def ask(cases: Sequence[Case], meter: SupportMeter) -> list[Told]:
+    """Every sentence by itself; raises as `meter` does."""
+    found = []
+    for case in cases:
+        pieces = [Piece(str(at), text, 1) for at, text in enumerate(case.evidence)]
+        start = time.perf_counter()
+        (backing,) = meter.measure([case.sentence], pieces, Event())
+        found.append(Told(case, backing, 1000 * (time.perf_counter() - start)))
+    return found
+
+
+def agreement(cases: Mapping[str, Sequence[Case]], meters: Mapping[str, SupportMeter]) -> dict[str, dict[str, Cell]]:
+    """Of each set a line for each of them, on the sentences that all of them gave a score."""
     rows: dict[str, dict[str, Cell]] = {}
-    for way in ways:
-        row: dict[str, Cell] = {name: _auroc(some, way) for name, some in scored.items()}
-        told = [cell.value for cell in row.values() if cell is not None and not isinstance(cell, float | str)]
-        rows[way] = {"mean": fmean(told) if told else None} | row
+    for name, some in cases.items():
+        start = time.perf_counter()
+        told = {who: ask(some, meter) for who, meter in meters.items()}
+        tell(f"{name}: {len(some)} sentences judged in {time.perf_counter() - start:.0f} s")
+        scored = [all(one.backing.score is not None for one in every) for every in zip(*told.values(), strict=True)]
+        for who, every in told.items():
+            both = [one for one, is_scored in zip(every, scored, strict=True) if is_scored]
+            rows[f"{name}: {who}"] = measured(both) | {
+                "not read": str(sum(one.backing.score is None and one.backing.usage.calls > 0 for one in every)),
+                "ms a sentence": f"{fmean(one.milliseconds for one in every):.1f}" if every else None,
+            }
     return rows
 
 
-def find_thresholds(scored: Scored) -> dict[str, dict[str, Cell]]:
+def measured(told: Sequence[Told]) -> dict[str, Cell]:
+    """How right and wrong sentences are told apart, of those with a score."""
+    some = [(one.case, one.backing.score) for one in told if one.backing.score is not None]
+    homes = {home: number for number, home in enumerate(dict.fromkeys(case.home for case, _ in some))}
+    scores, labels = [score for _, score in some], [case.is_right for case, _ in some]
+    row: dict[str, Cell] = {"sentences": str(len(some))}
+    if some:
+        row["AUROC"] = auroc(scores, labels, [homes[case.home] for case, _ in some])
+    for side, side_name in ((True, "right"), (False, "wrong")):
+        found = [score for case, score in some if case.is_right is side]
+        row[f"{side_name}: supported"] = share(sum(score >= SUPPORTED for score in found), len(found))
+        row[f"{side_name}: unsupported"] = share(sum(score < WEAK for score in found), len(found))
+    return row | {"kappa": agreed(scores, labels)}
+
+
+def agreed(scores: Sequence[float], labels: Sequence[bool]) -> Estimate | None:
+    """Cohen's kappa of supported or not against the labels; None of nothing."""
+    if not labels:
+        return None
+    table = np.zeros((2, 2), dtype=int)
+    for score, label in zip(scores, labels, strict=True):
+        table[int(label), int(score >= SUPPORTED)] += 1
+    return kappa_estimate(table)
+
+
+def find_thresholds(written: Sequence[Told]) -> dict[str, dict[str, Cell]]:
     """Two decimals, rounded down, by the right sentences of written answers."""
-    right = [scores[SHIPPED] for case, scores in scored.get(sentences.WRITTEN, ()) if case.is_right]
+    right = [one.backing.score for one in written if one.case.is_right and one.backing.score is not None]
     if not right:
         return {}
     low, high = np.quantile(right, (MISSED, 1 - KEPT), method="lower")
@@ -141,35 +173,10 @@ def find_thresholds(scored: Scored) -> dict[str, dict[str, Cell]]:
     }
 
 
-def rates(scored: Scored) -> dict[str, dict[str, Cell]]:
-    """How many right and wrong sentences count as supported and as unsupported."""
-    return {name: _rates(some) for name, some in scored.items()}
-
-
-def judge(scored: Scored, choice: str, limit: int) -> dict[str, dict[str, Cell]]:
-    """About `limit` sentences of each set that people labelled, as words and the judge see them."""
-    cases = {name: sentences.sample([case for case, _ in scored[name]], limit) for name in LABELLED if scored.get(name)}
-    with checker(choice, STOP_WORDS) as meter:
-        return agreement(ask(cases, meter, STOP_WORDS), choice)
-
-
-def measure_languages(folder: Path, ways: Ways, limit: int) -> dict[str, dict[str, Cell]]:
-    rows: dict[str, dict[str, Cell]] = {}
-    for language in sentences.LANGUAGES if (folder / "xquad_dev").is_dir() else ():
-        cases = sentences.read_claims(folder / "xquad_dev", random.Random(SEED), language)[sentences.ELSEWHERE]
-        drawn = sentences.sample(cases, limit)
-        some = _score_all(language, drawn, ways)
-        rows[language] = {"not checked": share(len(drawn) - len(some), len(drawn))}
-        if some:
-            rows[language] |= {"AUROC": _auroc(some, SHIPPED)} | _rates(some)
-    return rows
-
-
-def milliseconds() -> float:
+def milliseconds(meter: SupportMeter) -> float:
     """For an answer of five sentences and thirty of evidence, none of them seen before."""
-    meter = WordSupport(EVALUATOR_FOLDER, STOP_WORDS)
     taken = []
-    for time_ in range(101):
+    for time_ in range(100):
         pieces = [
             Piece(str(at), f"Berth {time_}{at} of the harbour costs {at} pounds a night for boats of {at} metres.", 1)
             for at in range(30)
@@ -178,33 +185,7 @@ def milliseconds() -> float:
         start = time.perf_counter()
         meter.measure(said, pieces, Event())
         taken.append((time.perf_counter() - start) * 1000)
-    return median(taken[1:])  # the first one reads the table of rare words
-
-
-def _score_all(name: str, cases: Sequence[Case], ways: Ways) -> list[tuple[Case, Scores]]:
-    start = time.perf_counter()
-    found = [(case, scores) for case in cases if (scores := ways.score(case)) is not None]
-    tell(f"{name}: {len(found)} of {len(cases)} sentences scored in {time.perf_counter() - start:.0f} s")
-    return found
-
-
-def _auroc(some: Sequence[tuple[Case, Scores]], way: str) -> Any:
-    homes = {home: number for number, home in enumerate(dict.fromkeys(case.home for case, _ in some))}
-    return auroc(
-        [scores[way] for _, scores in some],
-        [case.is_right for case, _ in some],
-        [homes[case.home] for case, _ in some],
-    )
-
-
-def _rates(some: Sequence[tuple[Case, Scores]]) -> dict[str, Cell]:
-    row: dict[str, Cell] = {}
-    for side, told in ((True, "right"), (False, "wrong")):
-        found = [scores[SHIPPED] for case, scores in some if case.is_right is side]
-        row[f"{told}: supported"] = share(sum(score >= SUPPORTED for score in found), len(found))
-        row[f"{told}: unsupported"] = share(sum(score < WEAK for score in found), len(found))
-    row["kappa"] = agreed([scores[SHIPPED] for _, scores in some], [case.is_right for case, _ in some])
-    return row
+    return median(taken)
 
 
 def _half(case: Case) -> int:

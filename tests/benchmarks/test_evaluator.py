@@ -87,9 +87,9 @@ def test_a_small_set_is_measured_and_written_as_json(
 
 
 def test_every_evaluator_without_a_model_runs(data: Path, capsys: Output) -> None:
-    run("--evaluators", "heuristic,signals,embedding", "--limit", "5", "--sets", "squad2_dev,route_dev,nq_dev")
+    run("--evaluators", "heuristic,signals,embedding", "--limit", "5", "--sets", "squad2_dev,route_dev,selqa_dev")
     printed = capsys.readouterr().out
-    assert "## nq_dev\n\nskipped: this set is not in the shared data" in printed
+    assert "## selqa_dev\n\nskipped: this set is not in the shared data" in printed
     for name in ("heuristic", "signals", "embedding"):
         assert f"| {name}, policy paper as shipped" in printed
 

@@ -1,8 +1,10 @@
-"""How long all cells of a grid of thresholds take, on made-up questions that are graded already."""
+"""What deciding again costs, on made-up runs and graded questions: one run, and a grid of thresholds."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -10,12 +12,14 @@ import numpy as np
 from benchmarks.measures import SEED
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
+from crag_core.decision.refine import decompose
 from crag_core.decision.signals import NAMES, RERANK
 from crag_core.evaluators.policies import find_policy, known_card, suit
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.thresholds.objective import Objective, losses, surface
 from crag_core.experiments.thresholds.threshold_board import Board, grid
+from crag_core.trace.trace import RunSettings, Trace
 
 JUDGE = "cross-encoder"
 STEPS, PASSAGES = 21, 6
@@ -55,4 +59,27 @@ def seconds_of_surface(policy: str, questions: int = 500, times: int = 3) -> flo
         board = Board(suited, cases, card)
         surface(board, losses(board, Objective()), axis, axis)
         taken.append(time.perf_counter() - started)
+    return median(taken)
+
+
+def recorded(passages: int) -> Trace:
+    """A made run: `passages` of eight sentences each, with scores spread over the scale."""
+    text = " ".join(f"Sentence number {n} of this passage says something about the ferry." for n in range(8))
+    found = tuple(Passage(f"p{n}", text.replace("ferry", f"ferry {n}"), f"file-{n}.md") for n in range(passages))
+    grades = tuple(Grade(passage.id, (n + 1) / (passages + 1)) for n, passage in enumerate(found))
+    pieces = [strip for passage in found for strip in decompose(passage)]
+    strips = tuple(replace(strip, score=(n % 97) / 97) for n, strip in enumerate(pieces))
+    card = known_card("embedding")
+    settings = RunSettings(
+        find_policy("paper"), card, card, "all-MiniLM-L6-v2", "extractive", "off", passages, "1", "0"
+    )
+    return Trace("run", "now", "When?", settings, passages=found, grades=grades, strips=strips)
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    taken = []
+    for _ in range(200):
+        start = time.perf_counter()
+        work()
+        taken.append((time.perf_counter() - start) * 1000)
     return median(taken)
