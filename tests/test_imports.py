@@ -70,7 +70,7 @@ OTHERS: dict[str, tuple[str, ...]] = {
     "experiments": ("numpy", "scipy", "sklearn"),
     "report": ("jinja2", "markupsafe"),
     "llamaindex": ("llama_index", "llama_index_instrumentation"),
-    "app": ("dotenv",),
+    "app": ("dotenv", "pydantic"),
     "service": ("fastapi", "starlette", "uvicorn", "pydantic"),
     "__main__": (),
     "pages": ("streamlit",),

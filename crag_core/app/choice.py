@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from crag_core.base.errors import BadRecord, UnknownName, WrongUse, as_typed
+from crag_core.base.serialization import from_texts
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.evaluators.policies import (
@@ -57,6 +60,9 @@ class Choice:
         )
 
 
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
 @dataclass(frozen=True)
 class Request:
     """What is named. None is left to the policy, to the settings, or to the choice that a service was started with.
@@ -68,13 +74,13 @@ class Request:
     preset: str | None = None
     evaluator: str | None = None
     model: str | None = None
-    lower: float | None = None
-    upper: float | None = None
-    cutoff: float | None = None
-    sentences: int | None = None
-    doubtful: str | None = None
-    web: str | None = None
-    top_k: int | None = None
+    lower: Share | None = None
+    upper: Share | None = None
+    cutoff: Share | None = None
+    sentences: Annotated[int, Field(ge=0), BeforeValidator(lambda text: 0 if text == "all" else text)] | None = None
+    doubtful: Doubtful | None = None
+    web: WebMode | None = None
+    top_k: Annotated[int, Field(ge=1, le=20)] | None = None
     collection: str | None = None
     plain: bool = False
 
@@ -170,28 +176,7 @@ class Configuration:
     choice: Choice
 
 
-def _whole(text: str, most: int) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= most:
-        raise ValueError(text)
-    return int(text)
-
-
-_WEB = {"auto": "auto", "off": "off"}
-_READ: dict[str, tuple[Callable[[str], Any], str]] = {
-    "name": (str, ""),
-    "evaluator": (str, ""),
-    "model": (str, ""),
-    "preset": (str, ""),
-    "lower": (float, "a number from 0 to 1"),
-    "upper": (float, "a number from 0 to 1"),
-    "cutoff": (float, "a number from 0 to 1"),
-    "sentences": (lambda text: 0 if text == "all" else _whole(text, 10**6), "a whole number from 1, or all"),
-    "doubtful": (Doubtful, " or ".join(Doubtful)),
-    "web": (_WEB.__getitem__, "auto or off, since there is nobody to ask"),
-    "top_k": (lambda text: _whole(text, 20), "a whole number from 1 to 20"),
-}
-"""How the value of each key is read, and what is expected."""
-KEYS = tuple(_READ)
+KEYS = ("name", "evaluator", "model", "preset", "lower", "upper", "cutoff", "sentences", "doubtful", "web", "top_k")
 
 
 def read_configurations(texts: Sequence[str], workbench: Workbench) -> tuple[Configuration, ...]:
@@ -212,34 +197,30 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
             f"Expected a configuration such as “paper” or “paper,upper=0.8”, found {text!r}.",
             hint=f"Begin with the name of a policy, or with {PLAIN}.",
         )
-    given: dict[str, Any] = {}
+    given: dict[str, str] = {}
     for part in parts:
-        key, value = _parse(part, text)
+        key, _, value = (piece.strip() for piece in part.partition("="))
+        if not value or key not in KEYS:
+            near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
+            guess = f"Did you mean {near[0]}? " if near else ""
+            raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
         if key in given:
             raise WrongUse(f"{text!r}: expected {key} once, found {given[key]!r} and {value!r}.")
         given[key] = value
     name = given.pop("name", text.strip())
-    if policy == PLAIN:
-        return Configuration(name, choose(workbench, Request(**given, plain=True)))
+    is_plain = policy == PLAIN
+    if not is_plain:
+        try:
+            workbench.policy(policy)
+        except UnknownName:
+            known = (*load_policies(settings=workbench.config)[0], PLAIN)
+            raise UnknownName.among("policy", policy, known) from None
+    if given.get("web") == WebMode.ASK:
+        raise WrongUse(f"{text!r}: web: expected auto or off, found 'ask': there is nobody to ask.")
     try:
-        workbench.policy(policy)
-    except UnknownName:
-        known = (*load_policies(settings=workbench.config)[0], PLAIN)
-        raise UnknownName.among("policy", policy, known) from None
-    try:
-        return Configuration(name, choose(workbench, Request(policy, **given)))
+        with as_typed():
+            asked = from_texts(Request, given)
+        asked = replace(asked, policy=None if is_plain else policy, plain=is_plain)
+        return Configuration(name, choose(workbench, asked))
     except WrongUse as error:
         raise type(error)(f"{text!r}: {error.message}", hint=error.hint) from None
-
-
-def _parse(part: str, text: str) -> tuple[str, Any]:
-    key, _, value = (piece.strip() for piece in part.partition("="))
-    if not value or key not in KEYS:
-        near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
-        guess = f"Did you mean {near[0]}? " if near else ""
-        raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
-    read, expected = _READ[key]
-    try:
-        return key, read(value)
-    except (ValueError, KeyError):
-        raise WrongUse(f"{key}: expected {expected}, found {value!r}.") from None

@@ -22,15 +22,9 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 
 ENV_FILE = Path(".env")
-
-
-Limits = tuple[float, float]
 SHORTEST_TOKEN = 16
 _TOKEN = re.compile(rf"[!-~]{{{SHORTEST_TOKEN},}}")
-_FORMS = {
-    "CRAG_SERVICE_HOSTS": (re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]"), "names of hosts, without port or scheme"),
-}
-"""What each entry of a list looks like."""
+_HOST = re.compile(r"[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\]")
 _FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _NEAR = 0.85
 """How alike an unknown CRAG_ name is to a known one that is meant; others may be of another program."""
@@ -40,7 +34,9 @@ _OF_KUBERNETES = ("CRAG_SERVICE_HOST", "CRAG_SERVICE_PORT")
 _SECRET = ("_KEY", "_CACHE", "_HISTORY", "_SEARXNG_URL", "_HOST", "_BASE_URL", "_ENDPOINT", "_TOKEN")
 
 
-def _setting(variable: str, default: Any, *, limits: Limits | None = None, choices: tuple[str, ...] = ()) -> Any:
+def _setting(
+    variable: str, default: Any, *, limits: tuple[float, float] | None = None, choices: tuple[str, ...] = ()
+) -> Any:
     """`limits` are the least and the most."""
     about = {"variable": variable, "limits": limits, "choices": choices}
     return field(default=default, repr=not variable.endswith(_SECRET), metadata=about)
@@ -104,9 +100,6 @@ class Config:
                 raise _wrong(variable, f"{limits[0]} to {limits[1]}", value)
             if choices and value not in choices:
                 raise _wrong(variable, f"{', '.join(choices[:-1])} or {choices[-1]}", repr(value))
-            form, expected = _FORMS.get(variable, (None, ""))
-            if form and (entry := next((one for one in listed(value) if not form.fullmatch(one)), None)):
-                raise _wrong(variable, expected, repr(entry))
         if not 0 <= self.chunk_overlap <= self.chunk_tokens // 2:
             raise _wrong("CRAG_CHUNK_OVERLAP", f"0 to {self.chunk_tokens // 2}", self.chunk_overlap)
         self._check_engines()
@@ -115,7 +108,14 @@ class Config:
         read_people("CRAG_PEOPLE", self.people)
         read_people("CRAG_ADMINISTRATORS", self.administrators)
         check_url("CRAG_SEARXNG_URL", self.searxng_url)
-        check_tokens("CRAG_SERVICE_TOKEN", self.service_tokens)
+        for host in listed(self.service_hosts):
+            if not _HOST.fullmatch(host):
+                raise _wrong("CRAG_SERVICE_HOSTS", "names of hosts, without port or scheme", repr(host))
+        for token in self.service_tokens:  # none is repeated
+            if not _TOKEN.fullmatch(token):
+                expected = f"at least {SHORTEST_TOKEN} letters, digits and signs without spaces"
+                hint = "Make one with: openssl rand -hex 24"
+                raise _wrong("CRAG_SERVICE_TOKEN", expected, f"{len(token)} characters", hint)
         if "://" in self.history and not re.match(r"(sqlite|postgres(ql)?)(\+\w+)?://", self.history):
             expected = "disk, off, sqlite:///FILE or postgresql://HOST/DATABASE"
             hint = "Runs are kept in an SQLite file or in PostgreSQL, in no other database."
@@ -191,17 +191,6 @@ def _wrong(variable: str, expected: str, found: object, hint: str = "") -> BadRe
 def listed(text: str) -> tuple[str, ...]:
     """The entries of a setting that is a list."""
     return tuple(entry.strip() for entry in text.split(",") if entry.strip())
-
-
-def check_tokens(where: str, tokens: tuple[str, ...]) -> None:
-    """Raises `BadRecord`, which repeats none, for one that a header cannot carry or that is soon guessed."""
-    for token in tokens:
-        if not _TOKEN.fullmatch(token):
-            raise BadRecord(
-                f"{where}: expected at least {SHORTEST_TOKEN} letters, digits and signs without spaces, found "
-                f"{len(token)} characters.",
-                hint="Make one with: openssl rand -hex 24",
-            )
 
 
 def load(environment: Mapping[str, str] = os.environ, env_file: Path | None = None) -> Config:

@@ -25,17 +25,11 @@ def whole(text: str) -> str:
 
 
 def read_record(content: bytes) -> Trace:
-    """The run in an exported file; raises `BadRecord`.
-
-    Half a character of a pair, which no screen can take, becomes the replacement character.
-    """
+    """The run in an exported file; raises `BadRecord`."""
     if len(content) > LARGEST_MB * 2**20:
         raise BadRecord(f"This file has {len(content) / 2**20:.1f} MB, expected at most {LARGEST_MB}.", hint=_HINT)
     try:
         trace = Trace.from_json(content.decode("utf-8-sig"))
-        written = trace.to_json()
-        if whole(written) != written:
-            trace = Trace.from_json(whole(written))
     except UnicodeDecodeError as error:
         raise BadRecord(f"This is not a recorded run: not UTF-8 text ({error.reason}).", hint=_HINT) from None
     except BadRecord as error:

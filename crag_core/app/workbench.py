@@ -17,7 +17,7 @@ from crag_core.app.config import Config
 from crag_core.app.earlier_home import take_files, take_index
 from crag_core.app.model_servers import ModelServers
 from crag_core.app.own_engine import RETRIEVER, VECTOR_STORE, EngineStore, OwnEngine
-from crag_core.base.data_files import read_named
+from crag_core.base.data_files import read_input
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
@@ -166,16 +166,15 @@ class Workbench:
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress, cancel: Cancel) -> Rebuilt:
         """Index all documents again; raises `BadRecord` for a length that the model does not read."""
-        if self.config.retriever:
-            return self.store.rebuild(recipe, on_progress, cancel)  # which says why not
-        check_lengths(recipe)
-        longest = self.find_embedder(recipe.embedding).longest()
-        if recipe.tokens > longest:
-            raise BadRecord(
-                f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a chunk; "
-                f"expected at most that many, found {recipe.tokens}.",
-                hint="Choose shorter chunks, or another embedding model.",
-            )
+        if not self.config.retriever:  # else the store says why not
+            check_lengths(recipe)
+            longest = self.find_embedder(recipe.embedding).longest()
+            if recipe.tokens > longest:
+                raise BadRecord(
+                    f"{recipe.embedding} reads {longest} tokens at most, and ignores the rest of a chunk; "
+                    f"expected at most that many, found {recipe.tokens}.",
+                    hint="Choose shorter chunks, or another embedding model.",
+                )
         return self.store.rebuild(recipe, on_progress, cancel)
 
     @property
@@ -290,7 +289,10 @@ class Workbench:
 
     def _calibrated(self, name: str) -> Calibrated | None:
         kept = self.experiments.evaluators().get(str(parse_name(name))) if is_named(name) else None
-        return calibrated(kept) if kept else None
+        if kept is None:
+            return None
+        cost = f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk"
+        return Calibrated(kept.revision, kept.curve.probability, kept.lower, kept.upper, kept.version, cost)
 
     @property
     def scoring_workers(self) -> int:
@@ -323,20 +325,17 @@ class Workbench:
             if name not in (known := self.experiments.preset_names()):
                 raise UnknownName.among("preset", name, known)
             return self.experiments.load_preset(name)
+        content = read_input(name, "preset", 1, "Name the file of a preset, or a preset that is kept here.")
         try:
-            return parse_preset(read_named(name, 1).decode(), path.stem)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            unknown = UnknownName.among("preset", name, self.experiments.preset_names())
-            raise UnknownName(f"There is no file {path}.", hint=unknown.hint) from error
-        except (OSError, UnicodeError) as error:
+            return parse_preset(content.decode(), path.stem)
+        except UnicodeError as error:
             raise BadRecord(f"The preset {path} cannot be read: {error}.") from error
 
     def setup(self, choice: Choice, corpus: str = "") -> Setup:
         """Under which questions are run with `choice` now; `corpus` is the fingerprint of the index, if it is known."""
         web = "" if choice.web is WebMode.OFF else self.searcher.identity
-        return Setup(
-            self.engine(choice, observed=False).settings, corpus or self.store.fingerprint(choice.collection), web
-        )
+        corpus = corpus or self.store.fingerprint(choice.collection)
+        return Setup(self.engine(choice, observed=False).settings, corpus, web)
 
     def engine(
         self,
@@ -419,14 +418,6 @@ def _logs_of(questions: Sequence[Gradable]) -> tuple[str, ...]:
     return tuple(sorted({asked.log for asked in questions if asked.log}))
 
 
-def calibrated(kept: KeptEvaluator) -> Calibrated:
-    """What a kept calibration gives to its evaluator."""
-    return Calibrated(
-        kept.revision, kept.curve.probability, kept.lower, kept.upper, kept.version,
-        f"no LLM call, about {kept.seconds * 1000:.0f} ms a chunk",
-    )  # fmt: skip
-
-
 @cache
 def spans(endpoint: str) -> Listener | None:
     """One for the whole process: it follows LlamaIndex, which knows no end of that."""
@@ -458,4 +449,4 @@ def build_pipeline(
     another policy or evaluator.
     """
     workbench = Workbench(settings)
-    return workbench.engine(choose(workbench, Request(policy, preset or None, evaluator, model, web=web)))
+    return workbench.engine(choose(workbench, Request(policy, preset or None, evaluator, model, web=WebMode(web))))

@@ -5,6 +5,8 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
+from crag_core.base.errors import BadRecord, UnknownName
+
 _PACKAGE = Path(__file__).parents[1]
 _IS_INSTALLED = (_PACKAGE / "data").is_dir()
 
@@ -20,3 +22,13 @@ def read_named(name: str, most_mb: int) -> bytes:
     if len(content) > most_mb * 2**20:
         raise OSError(errno.EFBIG, f"it has more than {most_mb} MB")
     return content
+
+
+def read_input(name: str, what: str, most_mb: int, hint: str = "") -> bytes:
+    """As `read_named`; raises `UnknownName` with the hint where there is no such file, `BadRecord` for other faults."""
+    try:
+        return read_named(name, most_mb)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+        raise UnknownName(f"There is no file {name[:200]}.", hint=hint) from error
+    except OSError as error:
+        raise BadRecord(f"The {what} {name[:200]} cannot be read: {error.strerror}.") from error

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import reprlib
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -33,6 +34,14 @@ def from_plain(kind: type[Record], data: Any, path: str = "") -> Record:
     except ValidationError as error:
         found = min(error.errors(include_url=False), key=lambda one: one["type"] != "unexpected_keyword_argument")
         raise _refusal(found, path or ("" if found["loc"] else kind.__name__), kind) from error
+
+
+def from_texts(kind: type[Record], texts: Mapping[str, str]) -> Record:
+    """The same from values as somebody has typed them: "0.8" for a number."""
+    try:
+        return cast(Record, _adapter(cast(Any, kind)).validate_strings(texts))
+    except ValidationError as error:
+        raise _refusal(error.errors(include_url=False)[0], "", kind) from error
 
 
 def _refusal(found: Any, path: str, kind: Any) -> BadRecord:

@@ -35,6 +35,11 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings, Trace
 
 dispatcher = get_dispatcher(__name__)
+_PARTS = (
+    *("policy", "evaluator", "web", "llm", "support", "observers", "pause", "page_reader", "prompts"),
+    *("sentence_scorer", "settings"),
+)
+"""Arguments that may be objects, which no name makes again."""
 
 
 class CRAGPostprocessor(BaseNodePostprocessor):
@@ -86,6 +91,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         settings: Mapping[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
+        given = dict(locals())
         if node_scores not in ("retriever", COSINE):
             raise WrongUse(f'Expected node_scores to be "retriever" or "cosine", found {node_scores!r}.')
         _check_top_n(top_n)
@@ -139,20 +145,7 @@ class CRAGPostprocessor(BaseNodePostprocessor):
             new_id=lambda: uuid.uuid4().hex[:12],
             observers=observers,
         )
-        given = {
-            "policy": policy,
-            "evaluator": evaluator,
-            "web": web,
-            "llm": llm,
-            "support": support,
-            "observers": observers,
-            "pause": pause,
-            "page_reader": page_reader,
-            "prompts": prompts,
-            "sentence_scorer": sentence_scorer,
-            "settings": settings,
-        }
-        self._objects = tuple(name for name, one in given.items() if one and not isinstance(one, str | Path))
+        self._objects = tuple(name for name in _PARTS if given[name] and not isinstance(given[name], str | Path))
 
     @classmethod
     def class_name(cls) -> str:
@@ -221,30 +214,22 @@ class CRAGPostprocessor(BaseNodePostprocessor):
         return other
 
     def to_dict(self, **options: Any) -> dict[str, Any]:
-        self._refuse_objects("written as a dictionary")
+        if objects := (*self._objects, *(["on_trace"] if self.on_trace else [])):
+            raise WrongUse(
+                f"A CRAGPostprocessor that was given objects ({', '.join(objects)}) cannot be pickled or written as a "
+                "dictionary.",
+                hint="Make it from names where it is needed, and give it its objects there.",
+            )
         return super().to_dict(**options)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._refuse_objects("pickled")
-        return _made_again, (self.model_dump(exclude={"callback_manager", "on_trace"}),)
+        return type(self).from_dict, (self.to_dict(),)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> CRAGPostprocessor:
         """The parts are shared: they hold no state of a run."""
         return self.model_copy()
 
-    def _refuse_objects(self, what: str) -> None:
-        if objects := (*self._objects, *(["on_trace"] if self.on_trace else [])):
-            raise WrongUse(
-                f"A CRAGPostprocessor that was given objects ({', '.join(objects)}) cannot be {what}.",
-                hint="Make it from names where it is needed, and give it its objects there.",
-            )
-
 
 def _check_top_n(top_n: int | None) -> None:
     if top_n is not None and top_n < 1:
         raise WrongUse(f"Expected top_n of 1 or more, found {top_n}.")
-
-
-def _made_again(fields: dict[str, Any]) -> CRAGPostprocessor:
-    fields.pop("class_name", None)
-    return CRAGPostprocessor(**fields)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
@@ -19,7 +19,6 @@ from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from crag_core.base.errors import WrongUse
-from crag_core.base.protocols import Evaluator
 from crag_core.base.types.passages import Logged, Passage
 from crag_core.base.types.questions import FollowUp
 from crag_core.decision.policy import Policy
@@ -82,15 +81,14 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         streaming: bool = False,
     ) -> Self:
         """As of a `RetrieverQueryEngine`; a `CRAGPostprocessor` with `llm` stands last where the list has none."""
-        given = list(node_postprocessors or ())
-        if not any(isinstance(one, CRAGPostprocessor) for one in given):
-            given.append(CRAGPostprocessor(llm=llm))
-        place = next(place for place, one in enumerate(given) if isinstance(one, CRAGPostprocessor))
-        corrects = cast(CRAGPostprocessor, given[place])
-        before, after = given[:place], given[place + 1 :]
+        before, after = list(node_postprocessors or ()), []
+        corrects = next((one for one in before if isinstance(one, CRAGPostprocessor)), None)
+        if corrects:
+            place = before.index(corrects)
+            before, after = before[:place], before[place + 1 :]
         return cls(
-            retriever, corrects, response_synthesizer, before=before, after=after, streaming=streaming,
-            callback_manager=callback_manager,
+            retriever, corrects or CRAGPostprocessor(llm=llm), response_synthesizer, before=before, after=after,
+            streaming=streaming, callback_manager=callback_manager,
         )  # fmt: skip
 
     def with_retriever(self, retriever: BaseRetriever) -> Self:
@@ -188,10 +186,6 @@ class CRAGQueryEngine(RetrieverQueryEngine):
             self.retrieve(query)
         return query.open_run.trace
 
-    def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
-        """As `Pipeline.stream_answer`."""
-        return self._pipeline.stream_answer(trace, run)
-
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
         """As `Pipeline.score_strips`."""
         return self._pipeline.score_strips(trace, passages, run)
@@ -222,10 +216,6 @@ class CRAGQueryEngine(RetrieverQueryEngine):
 
     def with_parts(self, **changes: Any) -> Self:
         return self._with(self._pipeline.with_parts(**changes))
-
-    def with_evaluator(self, evaluator: Evaluator) -> Self:
-        judged = self._pipeline.with_parts(evaluator=evaluator)
-        return self._with(judged.under(replace(self.settings, evaluator=evaluator.card)))
 
     def _with(self, pipeline: Pipeline) -> Self:
         other = copy(self)

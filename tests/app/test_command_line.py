@@ -131,8 +131,8 @@ def test_a_later_question_follows_a_kept_run_or_its_record(indexed: Path, tmp_pa
     (indexed / "no-run.json").write_text("{}", "utf-8")
     for wrong, told, code in (
         ("none", "There is no kept run 'none'.", 2),
-        (str(tmp_path / "none.json"), "cannot be read", 2),
-        (str(indexed / "no-run.json"), "error: This run has schema None", 1),
+        (str(tmp_path / "none.json"), "expected a recorded run, found: No such file", 2),
+        (str(indexed / "no-run.json"), "no-run.json: This run has schema None", 1),
     ):
         assert main(["ask", typed, "--after", wrong]) == code
         assert told in capsys.readouterr().err

@@ -5,29 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from crag_core.app.choice import Choice, Request, choose
 from crag_core.app.cli.documents import take_over
 from crag_core.app.cli.options import STREAM, add_choice, check_collection
 from crag_core.app.workbench import Workbench
-from crag_core.base.data_files import read_named
 from crag_core.base.errors import UnknownName, WrongUse, as_typed
 from crag_core.base.text.display import clean
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Step
-from crag_core.base.types.web import WebPage
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
-from crag_core.report.files import LARGEST_MB, encoding_of
+from crag_core.report.files import encoding_of, read_run
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
 from crag_core.trace.reroute import caution
@@ -36,6 +32,8 @@ from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.score_words import numbers_of, signals_of
 from crag_core.view.verdict_lines import chip
+
+_YES = ("y", "yes")
 
 
 def add_commands(commands: Any) -> None:
@@ -73,7 +71,10 @@ def ask(options: argparse.Namespace) -> int:
     trace = pipeline.run(question, run, after=_run_before(options.after, workbench) if options.after else None)
     while is_waiting(trace):
         trace = pipeline.resume(_approval(trace, workbench.searcher.name), run)
-    while trace.answer and trace.answer.state is AnswerState.CUT and _goes_on(trace.answer.message):
+    while trace.answer and trace.answer.state is AnswerState.CUT:
+        asking = f"{clean(trace.answer.message)} Continue? [y = yes, n = print what there is] "
+        if _reply(asking).lower() not in _YES:
+            break
         trace = pipeline.resume(trace, run)
     print(_record(trace) if options.json else _describe(trace))
     return 0 if trace.failure is None else 1
@@ -81,14 +82,8 @@ def ask(options: argparse.Namespace) -> int:
 
 def _run_before(run_id: str, workbench: Workbench) -> Trace:
     """Raises `UnknownName` for what is neither a kept run nor a file, and `BadRecord` for a file that is no run."""
-    path = Path(run_id)
-    if path.suffix == ".json":
-        try:
-            return Trace.from_json(read_named(run_id, LARGEST_MB).decode())
-        except (OSError, UnicodeError) as error:
-            raise UnknownName(
-                f"The record {path} cannot be read: {error}.", hint="Give a file of ask --json."
-            ) from error
+    if run_id.endswith(".json"):
+        return read_run(run_id)
     found = workbench.history.load(run_id) if workbench.history.is_on else None
     if found is None:
         raise UnknownName(
@@ -151,31 +146,21 @@ def _approval(trace: Trace, who: str) -> Trace:
     """Ask on the terminal, for the query or for the pages; without one, nothing leaves the machine."""
     assert trace.web is not None
     if pages := trace.web.pages_waiting:
-        return _approval_of_pages(trace, pages)
-    if not sys.stdin.isatty():
-        return refuse(trace)
-    asking = f"Ask {who} for “{trace.web.query}”? [y = yes, n = no, or another query] "
-    print(asking, end="", file=sys.stderr, flush=True)  # standard output may be on its way into a file
-    reply = sys.stdin.readline().strip()
+        listed = "".join(f"\n  {clean(page.url)}" for page in pages)
+        reply = _reply(f"Read these pages?{listed}\n[y = yes, n = only the snippets] ")
+        return approve(trace) if reply.lower() in _YES else refuse(trace)
+    reply = _reply(f"Ask {who} for “{trace.web.query}”? [y = yes, n = no, or another query] ")
     if reply.lower() in ("", "n", "no"):
         return refuse(trace)
-    return approve(trace, trace.web.query if reply.lower() in ("y", "yes") else reply)
+    return approve(trace, trace.web.query if reply.lower() in _YES else reply)
 
 
-def _goes_on(why: str) -> bool:
-    """Whether somebody at the terminal wants the rest of an answer; without one, what there is is printed."""
+def _reply(asking: str) -> str:
+    """What somebody types at the terminal; "" without one."""
     if not sys.stdin.isatty():
-        return False
-    print(f"{clean(why)} Continue? [y = yes, n = print what there is] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _approval_of_pages(trace: Trace, pages: Sequence[WebPage]) -> Trace:
-    if not sys.stdin.isatty():
-        return refuse(trace)
-    listed = "".join(f"\n  {clean(page.url)}" for page in pages)
-    print(f"Read these pages?{listed}\n[y = yes, n = only the snippets] ", end="", file=sys.stderr, flush=True)
-    return approve(trace) if sys.stdin.readline().strip().lower() in ("y", "yes") else refuse(trace)
+        return ""
+    print(asking, end="", file=sys.stderr, flush=True)  # standard output may be on its way into a file
+    return sys.stdin.readline().strip()
 
 
 def _describe(trace: Trace) -> str:

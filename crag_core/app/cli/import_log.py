@@ -13,8 +13,8 @@ from crag_core.app.cli.options import STREAM, add_choice, write_file
 from crag_core.app.cli.tune import grade_questions
 from crag_core.app.retrieval_logs import Imported, judged
 from crag_core.app.workbench import Workbench
-from crag_core.base.data_files import read_named
-from crag_core.base.errors import BadRecord, UnknownName, WrongUse
+from crag_core.base.data_files import read_input
+from crag_core.base.errors import BadRecord, WrongUse
 from crag_core.base.text.display import counted, shortened
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import word
@@ -52,7 +52,8 @@ def import_log(options: argparse.Namespace) -> int:
     for option in ("csv", "html"):
         if getattr(options, option) and not options.stages:
             raise WrongUse(f"--{option} goes with --stages.")
-    read = read_log(_content(options.file), options.shape or "", _mapping(options.map))
+    content = read_input(options.file, "log", LARGEST_MB, "Name the file that your tool has exported.")
+    read = read_log(content, options.shape or "", _mapping(options.map))
     print(f"{SHAPES[read.shape].title if read.shape else 'not read'}: {described(read)}")
     if options.preview:
         print(preview(read))
@@ -118,12 +119,3 @@ def _mapping(pairs: list[str]) -> dict[str, str]:
             raise WrongUse(f"Expected FIELD=COLUMN for --map, found {pair!r}.", hint=f"Fields: {', '.join(FIELDS)}.")
         found[field.strip()] = column.strip()
     return found
-
-
-def _content(name: str) -> bytes:
-    try:
-        return read_named(name, LARGEST_MB)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise UnknownName(f"There is no file {name}.", hint="Name the file that your tool has exported.") from error
-    except OSError as error:
-        raise BadRecord(f"The log {name[:200]} cannot be read: {error.strerror}.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,9 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crag_core.app.calibration import apart
-from crag_core.app.choice import with_thresholds as with_thresholds
 from crag_core.app.workbench import Workbench
-from crag_core.base.data_files import read_named
+from crag_core.base.data_files import read_input
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
@@ -113,21 +113,15 @@ def open_set(named: str, workbench: Workbench) -> Opened:
     `UnknownName` where there is no such set.
     """
     path = Path(named)
-    try:
-        if named.strip() and path.is_dir():
-            return _open_folder(path, workbench)
-        is_file = path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt")
-        if not is_file and named not in (known := workbench.experiments.set_names()):
-            raise UnknownName.among("labelled set", named, known)
-        if is_file:
-            read = read_questions(path.name, read_named(named, LARGEST_MB))
-        else:
-            read = workbench.experiments.load_set(named)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        unknown = UnknownName.among("labelled set", named, workbench.experiments.set_names())
-        raise UnknownName(f"There is no file {named}.", hint=f"Kept sets: {unknown.hint}") from error
-    except OSError as error:
-        raise BadRecord(f"The labelled set {named[:200]} cannot be read: {error.strerror}.") from error
+    if named.strip() and os.path.isdir(named):  # False too for a path that the system does not take
+        return _open_folder(path, workbench)
+    if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt"):
+        content = read_input(named, "labelled set", LARGEST_MB, "Name a file, a folder, or a set that is kept here.")
+        read = read_questions(path.name, content)
+    elif named in (known := workbench.experiments.set_names()):
+        read = workbench.experiments.load_set(named)
+    else:
+        raise UnknownName.among("labelled set", named, known)
     return Opened(_checked(path.stem if path.suffix else named, read), workbench)
 
 

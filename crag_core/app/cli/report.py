@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from crag_core.app import config
-from crag_core.app.cli.options import STREAM, add_thresholds, with_thresholds
+from crag_core.app.choice import with_thresholds
+from crag_core.app.cli.options import STREAM, add_thresholds
 from crag_core.decision.policy import Policy
 from crag_core.evaluators.policies import find_policy
 from crag_core.report import render
