@@ -21,16 +21,7 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import RunView, view_run
 from crag_core.view.story.moves import Move, bar_picture, moved, nearest_move
-from crag_core.view.story.steps import (
-    AnswerPicture,
-    BarPicture,
-    ChunksPicture,
-    PoliciesPicture,
-    ScoresPicture,
-    SentencesPicture,
-    Story,
-    StoryStep,
-)
+from crag_core.view.story.steps import Picture, Story, StoryStep
 from crag_core.view.story.story import tell
 from tests.builders import graded, passage, policy, policy_file, strips_of, trace, twice, web_page
 from tests.made_up_runs import Facts, facts
@@ -79,8 +70,8 @@ def run_of(name: str = "two-signal", *scores: Any, **fields: Any) -> Trace:
 def test_a_row_of_a_table_is_told_by_heads_and_cells() -> None:
     row = "product: Blue kettle; price_eur: 39.90; note: 1.7 litres; cordless"
     run = trace(policy("paper"), passages=(passage("p1", row),), grades=None)
-    (chunk,) = step(told(run), "found").picture.chunks  # type: ignore[union-attr]
-    assert chunk.cells == (("product", "Blue kettle"), ("price eur", "39.90"), ("note", "1.7 litres; cordless"))
+    (chunk,) = step(told(run), "found").picture["chunks"]
+    assert chunk["cells"] == (("product", "Blue kettle"), ("price eur", "39.90"), ("note", "1.7 litres; cordless"))
 
 
 def test_there_are_six_and_each_has_six_to_eight_short_steps(demo: Demo) -> None:
@@ -113,29 +104,24 @@ def test_they_show_what_they_are_titled() -> None:
     right, doubt, wrong = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
     assert actions == [right, doubt, wrong, right, right, doubt]
     first, saved, elsewhere, low, two, trap = map(of_demo, demos())
-    assert "27 days" in answer_of(first).text
-    assert answer_of(saved).sources[0].is_web and "shipyard" in answer_of(saved).text
-    chunks = step(elsewhere, "documents").picture
-    assert isinstance(chunks, ChunksPicture) and {one.state for one in chunks.chunks} == {"aside"}
+    assert "27 days" in answer_of(first)["text"]
+    assert answer_of(saved)["sources"][0]["is_web"] and "shipyard" in answer_of(saved)["text"]
+    assert {one["state"] for one in step(elsewhere, "documents").picture["chunks"]} == {"aside"}
     assert "0.40" in step(low, "decided").caption and "0.75" in step(low, "bar").caption
-    both = step(two, "policies").picture
-    assert isinstance(both, PoliciesPicture)
-    assert [one.outcome.verdict.action for one in both.readings] == ["CORRECT", "INCORRECT"]
-    assert answer_of(trap).text == "" and answer_of(trap).nearest is not None
-    assert "8.40" in answer_of(trap).nearest.text  # type: ignore[union-attr]
+    both = step(two, "policies").picture["readings"]
+    assert [one["outcome"].verdict.action for one in both] == ["CORRECT", "INCORRECT"]
+    assert answer_of(trap)["text"] == "" and "8.40" in answer_of(trap)["nearest"]["text"]
 
 
-def answer_of(story: Story) -> AnswerPicture:
-    picture = step(story, "answer").picture
-    assert isinstance(picture, AnswerPicture)
-    return picture
+def answer_of(story: Story) -> Picture:
+    return step(story, "answer").picture
 
 
 def test_an_answer_is_as_before_only_where_it_is_the_same(demo: Demo) -> None:
     """Moved to CORRECT, a run that was answered from the web is quoted from the documents."""
     story = of_demo(demo)
     last = story.steps[-1].picture
-    outcomes = last.outcomes if isinstance(last, BarPicture) else [one.outcome for one in last.readings]  # type: ignore[union-attr]
+    outcomes = last["outcomes"] if last["kind"] == "bar" else [one["outcome"] for one in last["readings"]]
     taken = demo.trace.answer
     for one in outcomes:
         told = dict(one.lines)
@@ -152,15 +138,15 @@ def test_a_staged_bar_shows_what_the_decision_really_is_there(demo: Demo) -> Non
     assert move is not None
     drawn = bar_picture(view, move)
     assert drawn is not None
-    assert drawn.outcomes[0].verdict.action == view.routed.decision.action
+    assert drawn["outcomes"][0].verdict.action == view.routed.decision.action
     for place in range(101):
         at = moved(view.policy, move.threshold, place)
-        there = [one for one in drawn.stretches if one.first <= place <= one.last]
+        there = [one for one in drawn["stretches"] if one["first"] <= place <= one["last"]]
         assert (at is not None) == (len(there) == 1)
         if at:
-            shown = drawn.outcomes[there[0].outcome].verdict.action
+            shown = drawn["outcomes"][there[0]["outcome"]].verdict.action
             assert shown == reroute(demo.trace, at).decision.action, place
-    goal = moved(view.policy, move.threshold, drawn.goal)
+    goal = moved(view.policy, move.threshold, drawn["goal"])
     assert goal and reroute(demo.trace, goal).decision.action is not view.routed.decision.action
 
 
@@ -198,9 +184,7 @@ def test_a_run_that_broke_off(state: StepState) -> None:
 def test_grades_that_could_not_be_read_are_no_numbers() -> None:
     story = told(run_of("paper", 0.5, None, None))
     assert "Two chunks could not be graded" in step(story, "graded").caption
-    picture = step(story, "graded").picture
-    assert isinstance(picture, ScoresPicture)
-    assert [one.value for one in picture.scales[0].scores] == [0.5, None, None]
+    assert [one.value for one in step(story, "graded").picture["scales"][0].scores] == [0.5, None, None]
     found, grades = graded(None, None)
     none = told(answered(trace(policy("paper"), passages=found, grades=grades)))
     assert "could grade none of the two chunks" in step(none, "graded").caption
@@ -221,7 +205,9 @@ def test_no_answer_and_an_unfinished_one() -> None:
     stopped = answered(run, "Some", AnswerState.STOPPED)
     assert "broke off" in step(told(stopped), "answer").caption
     refused = told(answered(run, "", AnswerState.CANNOT_ANSWER))
-    assert step(refused, "answer").title == "No answer, and it says so" and answer_of(refused).why == "Nothing there."
+    assert (
+        step(refused, "answer").title == "No answer, and it says so" and answer_of(refused)["why"] == "Nothing there."
+    )
 
 
 def test_every_outcome_of_a_web_search_is_told() -> None:
@@ -236,10 +222,8 @@ def test_every_outcome_of_a_web_search_is_told() -> None:
 
 def test_only_what_decides_has_its_bar() -> None:
     correct, doubt = (step(told(run_of("two-signal", pair)), "decided").picture for pair in ((0.9, 0.9), (0.2, 0.9)))
-    assert isinstance(correct, ScoresPicture) and isinstance(doubt, ScoresPicture)
-    assert [len(one.scales) for one in (correct, doubt)] == [1, 2]
-    before = step(told(run_of()), "graded").picture
-    assert isinstance(before, ScoresPicture) and not any(one.bars for one in before.scales)
+    assert [len(one["scales"]) for one in (correct, doubt)] == [1, 2]
+    assert not any(one.bars for one in step(told(run_of()), "graded").picture["scales"])
 
 
 def test_the_sentence_that_helps_is_among_those_that_are_shown() -> None:
@@ -250,9 +234,8 @@ def test_the_sentence_that_helps_is_among_those_that_are_shown() -> None:
     picture = step(
         told(answered(trace(policy("two-signal"), passages=found, grades=grades, strips=strips))), "documents"
     ).picture
-    assert isinstance(picture, SentencesPicture)
-    assert [line.text for line in picture.sentences if line.kept] == ["Sentence 30."]
-    assert picture.more == "33 more sentences of this chunk"
+    assert [line["text"] for line in picture["sentences"] if line["kept"]] == ["Sentence 30."]
+    assert picture["more"] == "33 more sentences of this chunk"
 
 
 EVIL = '<script>alert(1)</script>\u202e\x00"]]>{{ 7 }}'
@@ -273,14 +256,12 @@ def test_whatever_a_record_holds_it_can_be_told(found: Facts) -> None:
     story = told(run)
     assert 2 <= len(story.steps) <= 8 and len({one.id for one in story.steps}) == len(story.steps)
     assert all([place.state for place in one.way].count("now") == 1 for one in story.steps)
-    bar = next((one.picture for one in story.steps if isinstance(one.picture, BarPicture)), None)
-    if bar:
-        assert bar.outcomes[0].verdict.action == reroute(run, run.settings.policy).decision.action
+    for bar in (one.picture for one in story.steps if one.picture["kind"] == "bar"):
+        assert bar["outcomes"][0].verdict.action == reroute(run, run.settings.policy).decision.action
 
 
 def test_of_many_chunks_the_first_are_shown_and_the_one_that_decides() -> None:
     story = told(run_of("two-signal", *[(0.2, 0.9)] * 19, (0.7, 0.9)))
-    picture = step(story, "decided").picture
-    assert isinstance(picture, ScoresPicture)
-    assert [one.number for one in picture.scales[0].scores] == ["1", "2", "3", "4", "5", "6", "7", "20"]
-    assert picture.scales[0].more == 12 and "best of 20 chunks scores 0.70" in step(story, "decided").caption
+    scale = step(story, "decided").picture["scales"][0]
+    assert [one.number for one in scale.scores] == ["1", "2", "3", "4", "5", "6", "7", "20"]
+    assert scale.more == 12 and "best of 20 chunks scores 0.70" in step(story, "decided").caption

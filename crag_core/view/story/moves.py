@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import groupby
 
 from crag_core.base.text.display import clean, readable
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.view.run_view import RunView, view_run
 from crag_core.view.score_line import picture
-from crag_core.view.story.scales import scales_of, shortened_scale, ungraded
-from crag_core.view.story.steps import BarPicture, Outcome, PoliciesPicture, Reading, Scale, Stretch
+from crag_core.view.story.scales import graded, scales_of, shortened_scale
+from crag_core.view.story.steps import Picture
 from crag_core.view.story.words import decision_caption, outcome_of
 
 
@@ -31,7 +32,7 @@ def nearest_move(view: RunView) -> Move | None:
         is_down = flip.at < now
         first = math.floor(near) if is_down else math.ceil(near)
         shown = round(near)  # where two decimals of bar and score are the same
-        for place in (one for one in (first, first - 1 if is_down else first + 1, first) if one != shown):
+        for place in (one for one in (first, first - 1 if is_down else first + 1) if one != shown):
             policy = moved(view.policy, flip.threshold, place)
             if policy and view_run(view.trace, policy).routed.decision.action is flip.to:
                 return Move(flip.threshold, place / 100)
@@ -46,64 +47,62 @@ def moved(policy: Policy, threshold: str, hundredths: int) -> Policy | None:
     return policy.with_thresholds(lower, upper) if is_possible else None
 
 
-def bar_picture(view: RunView, move: Move) -> BarPicture | None:
-    """Every hundredth that the bar may stand at, decided from the record; None where its scale has no such bar."""
+def bar_picture(view: RunView, move: Move) -> Picture | None:
+    """Every hundredth that the bar may stand at, decided from the record; None where its scale has no such bar.
+
+    `start` is where the run had it and `goal` where the presenter is to move it, in hundredths. `outcomes` has that of
+    the run first; each of the `stretches` has one of them, by index.
+    """
     drawn = picture(view)
-    scales = scales_of(view)
     at = next((n for n, line in enumerate(drawn.lines) if move.threshold in line.marks), None) if drawn else None
     if at is None:
         return None
-    outcomes: list[Outcome] = [outcome_of(view)]
-    stretches: list[Stretch] = []
-    for place in range(101):
-        policy = moved(view.policy, move.threshold, place)
-        if policy is None:
-            continue
-        outcome = outcome_of(view_run(view.trace, policy))
-        if outcome not in outcomes:
-            outcomes.append(outcome)
-        index = outcomes.index(outcome)
-        if stretches and stretches[-1].outcome == index:
-            stretches[-1] = Stretch(stretches[-1].first, place, index)
-        else:
-            stretches.append(Stretch(place, place, index))
-    bar = next(bar for bar in scales[at].bars if bar.id == move.threshold)
-    return BarPicture(
-        bar.id, bar.name, shortened_scale(scales[at]), round(bar.value * 100), bar.text, round(move.to * 100),
-        tuple(stretches), tuple(outcomes),
-    )  # fmt: skip
+    places = {place: policy for place in range(101) if (policy := moved(view.policy, move.threshold, place))}
+    found = {place: outcome_of(view_run(view.trace, policy)) for place, policy in places.items()}
+    outcomes = list(dict.fromkeys((outcome_of(view), *found.values())))
+    stretches = []
+    for outcome, same in groupby(found, key=found.__getitem__):
+        first, *others = same
+        stretches.append({"first": first, "last": others[-1] if others else first, "outcome": outcomes.index(outcome)})
+    scale = scales_of(view)[at]
+    bar = next(bar for bar in scale.bars if bar["id"] == move.threshold)
+    return {
+        "kind": "bar",
+        "id": bar["id"],
+        "name": bar["name"],
+        "text": bar["text"],
+        "scale": shortened_scale(scale),
+        "start": round(bar["value"] * 100),
+        "goal": round(move.to * 100),
+        "stretches": stretches,
+        "outcomes": outcomes,
+    }
 
 
-def bar_caption(drawn: BarPicture) -> str:
-    was = drawn.outcomes[0].verdict.action
-    there = next((one for one in drawn.stretches if one.first <= drawn.goal <= one.last), None)
-    then = drawn.outcomes[there.outcome].verdict.action if there else was
+def bar_caption(drawn: Picture) -> str:
+    was = drawn["outcomes"][0].verdict.action
+    there = next((one for one in drawn["stretches"] if one["first"] <= drawn["goal"] <= one["last"]), None)
+    then = drawn["outcomes"][there["outcome"]].verdict.action if there else was
     result = f"the same scores then mean {then} instead of {was}" if then != was else f"the decision stays {was}"
     return (
-        f"The {drawn.name} stands at {drawn.text}. Put it at {readable(drawn.goal / 100)[0]}: {result}. "
+        f"The {drawn['name']} stands at {drawn['text']}. Put it at {readable(drawn['goal'] / 100)[0]}: {result}. "
         "Nothing is searched or graded again."
     )
 
 
-def policies_picture(view: RunView, other: Policy) -> PoliciesPicture | None:
-    both = (view, view_run(view.trace, other))
-    scales = [scales_of(one) for one in both]
-    if not all(scales):
-        return None
-    return PoliciesPicture(
-        tuple(
-            Reading(clean(one.policy.title), _how(one, found[0]), shortened_scale(found[0]), outcome_of(one))
-            for one, found in zip(both, scales, strict=True)
-        )
-    )
+def policies_picture(view: RunView, other: Policy) -> Picture | None:
+    readings = []
+    for one in (view, view_run(view.trace, other)):
+        scales = scales_of(one)
+        if not scales:
+            return None
+        how = decision_caption(one, len(graded(scales[0])))
+        shown = {"scale": shortened_scale(scales[0]), "outcome": outcome_of(one)}
+        readings.append({"policy": clean(one.policy.title), "how": how} | shown)
+    return {"kind": "policies", "readings": readings}
 
 
-def policies_caption(drawn: PoliciesPicture) -> str:
-    first, second = drawn.readings
-    one, two = first.outcome.verdict.action, second.outcome.verdict.action
+def policies_caption(drawn: Picture) -> str:
+    one, two = (reading["outcome"].verdict.action for reading in drawn["readings"])
     result = f"one policy says {one}, the other {two}" if one != two else f"both policies say {one}"
     return f"The same scores, read twice: {result}."
-
-
-def _how(view: RunView, scale: Scale) -> str:
-    return decision_caption(view, len(scale.scores) - ungraded(scale))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types.answers import Answer, AnswerState
@@ -22,42 +23,22 @@ from crag_core.view.record import round_rows
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.story import moves, words
 from crag_core.view.story.moves import Move
-from crag_core.view.story.scales import asked_scales, before_decision, best_of, scales_of, shortened_scale, ungraded
-from crag_core.view.story.steps import (
-    AnswerPicture,
-    Chunk,
-    ChunksPicture,
-    Line,
-    Picture,
-    Place,
-    QuestionPicture,
-    ScoresPicture,
-    SentencesPicture,
-    Source,
-    Story,
-    StoryStep,
-    WebPicture,
-)
+from crag_core.view.story.scales import before_decision, graded, scales_of, shortened_scale
+from crag_core.view.story.steps import Picture, Place, Story, StoryStep
 
 _WAY = ("Question", "Search", "Grade", "Decide", "Documents", "Web", "Answer")
-_AT = {
-    "question": "Question",
-    "found": "Search",
-    "graded": "Grade",
-    "decided": "Decide",
-    "documents": "Documents",
-    "web": "Web",
-    "answer": "Answer",
-    "policies": "Decide",
-    "bar": "Decide",
-}
+_AT = dict(
+    zip(("question", "found", "graded", "decided", "documents", "web", "answer"), _WAY, strict=True),
+    policies="Decide",
+    bar="Decide",
+)
 _TITLES = {AnswerEnding.DOUBTFUL: "No sure answer", AnswerEnding.FROM_MEMORY: "An answer without a source"}
 _MOST_CHUNKS, _MOST_LINES = 6, 7
 _EXCERPT, _SENTENCE, _LONGEST = 170, 260, 900  # characters
 _MOST_CELLS, _LONGEST_HEAD, _LONGEST_CELL = 6, 40, 90
 _QUOTED_ROW = re.compile(r"“([^“”]+)”( \[\d+\])?")
-_Told = tuple[str, str, str, Picture, str]
-"""Id, title, caption, picture and note of a step."""
+
+Cells = tuple[tuple[str, str], ...]
 
 
 def tell(
@@ -77,39 +58,38 @@ def tell(
     decision; with `other` it is this policy reading the same scores.
     """
     told = [*_told(view, about, web_note), *_last(view, move, other)]
-    ids = [one[0] for one in told]
+    ids = [one.id for one in told]
     steps = tuple(
-        StoryStep(id_, heading, caption, picture, _way(view, id_, ids), clean(notes.get(id_, small)))
-        for id_, heading, caption, picture, small in told
+        replace(one, note=clean(notes.get(one.id, one.note)), way=_way(view, ids, at)) for at, one in enumerate(told)
     )
     question = shortened(clean(view.trace.question), _LONGEST)
     return Story(clean(view.trace.id), clean(title) or "A run of your own", question, steps, tells_ending)
 
 
-def _told(view: RunView, about: str, web_note: str) -> Iterator[_Told]:
-    is_plain = view.routed.decision.verdict is None and view.trace.passages is not None
-    is_from_memory = view.routed.decision.is_from_memory
-    question = QuestionPicture(shortened(clean(view.trace.question), _LONGEST), clean(about))
-    yield "question", "A question", words.question_caption(is_plain, is_from_memory), question, ""
-    if view.trace.passages is None:
-        yield _broken(view)
-        return
-    yield "found", "What the search finds", words.found_caption(view), _chunks(view), _rounds(view)
+def _told(view: RunView, about: str, web_note: str) -> Iterator[StoryStep]:
+    asked = {"kind": "question", "question": shortened(clean(view.trace.question), _LONGEST), "about": clean(about)}
+    yield StoryStep("question", "A question", words.question_caption(view), asked)
+    if view.trace.passages is not None:
+        caption = words.found_caption(view)
+        yield StoryStep("found", "What the search finds", caption, _chunks(view), _rounds(view))
     if not view.is_decided:
         yield _broken(view)
         return
     yield from _decided(view)
-    yield from _corrected(view, web_note)
+    if view.routed.decision_path.evidence:
+        yield _documents(view)
+    if view.routed.decision.may_search and not _is_web_off(view):
+        yield _web(view, web_note)
     yield _answered(view)
 
 
-def _broken(view: RunView) -> _Told:
+def _broken(view: RunView) -> StoryStep:
     failure = view.trace.failure
     if view.not_graded_by and failure is None:
-        return "answer", "Not decided yet", f"{view.not_graded_by}.", AnswerPicture("", "", (), "plain"), ""
+        return StoryStep("answer", "Not decided yet", f"{view.not_graded_by}.", _no_answer(""))
     why = " ".join(filter(None, (clean(failure.summary), clean(failure.hint)))) if failure else ""
-    caption = "This run ended before anything was decided."
-    return "answer", "Here the run ended", f"{caption} {why}".strip(), AnswerPicture("", why, (), "plain"), ""
+    caption = f"This run ended before anything was decided. {why}".strip()
+    return StoryStep("answer", "Here the run ended", caption, _no_answer(why))
 
 
 # --- found, graded, decided -------------------------------------------------------------------------------------------
@@ -119,24 +99,22 @@ def _cards(view: RunView) -> tuple[ChunkCard, ...]:
     return tuple(card for card in chunk_cards(view) if not card.is_dropped)
 
 
-def _chunks(view: RunView, state: str = "") -> ChunksPicture:
+def _chunks(view: RunView, state: str = "") -> Picture:
     cards = _cards(view)
-    shown = tuple(_chunk(card, state) for card in cards[:_MOST_CHUNKS])
-    return ChunksPicture(shown, max(len(cards) - _MOST_CHUNKS, 0))
+    shown = [_chunk(card, state) for card in cards[:_MOST_CHUNKS]]
+    return {"kind": "chunks", "chunks": shown, "more": max(len(cards) - _MOST_CHUNKS, 0)}
 
 
-def _chunk(card: ChunkCard, state: str = "") -> Chunk:
-    text = _excerpt(card)
-    return Chunk(str(card.label.number), clean(str(card.label.name)), shortened(text, _EXCERPT), state, _cells(text))
-
-
-def _excerpt(card: ChunkCard) -> str:
+def _chunk(card: ChunkCard, state: str = "") -> dict[str, Any]:
+    """By its best sentence. `state`: "aside", or ""."""
     scored = [(one.strip.score, with_headers(one.strip, card.passage)) for one in card.verdicts if one.strip.score]
     text = max(scored)[1] if scored else card.passage.text
-    return clean(quotable(text) or text.strip("# \n"))
+    text = clean(quotable(text) or text.strip("# \n"))
+    head = {"number": str(card.label.number), "source": clean(str(card.label.name)), "state": state}
+    return head | {"text": shortened(text, _EXCERPT), "cells": _cells(text)}
 
 
-def _cells(text: str) -> tuple[tuple[str, str], ...]:
+def _cells(text: str) -> Cells:
     """(head, cell) of a row that is written as "head: cell; head: cell"; () for other text."""
     found: list[tuple[str, str]] = []
     for part in text.split("; "):
@@ -156,54 +134,64 @@ def _rounds(view: RunView) -> str:
     return shortened(clean(f"It was searched {len(rows)} times: {told}."), _SENTENCE) if rows else ""
 
 
-def _decided(view: RunView) -> Iterator[_Told]:
+def _decided(view: RunView) -> Iterator[StoryStep]:
     decision, scales = view.routed.decision, scales_of(view)
-    graded = len(scales[0].scores) - ungraded(scales[0]) if scales else 0
+    count = len(graded(scales[0])) if scales else 0
     if scales and not decision.rule:
-        best = tuple(value for scale in scales if (value := best_of(scale)) is not None)
-        caption = words.graded_caption(view, best, len(scales[0].scores), ungraded(scales[0]))
-        shown = tuple(shortened_scale(before_decision(one)) for one in scales)
-        yield "graded", "Every chunk is graded", caption, ScoresPicture(shown), ""
+        best = tuple(max(found) for scale in scales if (found := graded(scale)))
+        caption = words.graded_caption(view, best, count, len(scales[0].scores) - count)
+        shown = [shortened_scale(before_decision(one)) for one in scales]
+        yield StoryStep(
+            "graded", "Every chunk is graded", caption, {"kind": "scores", "scales": shown, "verdict": None}
+        )
     verdict = words.verdict_of(decision)
-    shown = () if decision.rule or decision.score is None else tuple(map(shortened_scale, asked_scales(view)))
-    title = f"Retrieval: {verdict.action}" if decision.verdict else "No check"
-    is_off = decision.may_search and view.trace.web is not None and view.trace.web.outcome is WebOutcome.OFF
+    shown = [] if decision.rule or decision.score is None else list(map(shortened_scale, scales_of(view, asked=True)))
     grades = map(view.changed.grade_of, decision.deciding)
     notes = dict.fromkeys(sentence(clean(one.caution)) for one in grades if one and one.caution)
-    note = " ".join((*notes, *(["In this run the web is switched off."] if is_off else [])))
-    yield "decided", title, words.decision_caption(view, graded), ScoresPicture(shown, verdict), note
+    yield StoryStep(
+        "decided",
+        f"Retrieval: {verdict.action}" if decision.verdict else "No check",
+        words.decision_caption(view, count),
+        {"kind": "scores", "scales": shown, "verdict": verdict},
+        " ".join((*notes, *(["In this run the web is switched off."] if _is_web_off(view) else []))),
+    )
+
+
+def _is_web_off(view: RunView) -> bool:
+    web = view.trace.web
+    return view.routed.decision.may_search and web is not None and web.outcome is WebOutcome.OFF
 
 
 # --- what is done with it ---------------------------------------------------------------------------------------------
 
 
-def _corrected(view: RunView, web_note: str) -> Iterator[_Told]:
-    decision, knowledge = view.routed.decision, view.routed.knowledge
-    if view.routed.decision_path.evidence:
-        title = "Set aside" if not knowledge.internal else "Keep what helps"
-        if knowledge.internal and not any(excerpt.strip_ids for excerpt in knowledge.internal):
-            title = "Used as they are"
-        if Missing.STRIPS in view.routed.missing:
-            title = "The documents"
-        yield "documents", title, words.documents_caption(view), _sentences(view), clean("; ".join(knowledge.notes))
-    if decision.may_search and not (view.trace.web and view.trace.web.outcome is WebOutcome.OFF):
-        cards, web = snippet_cards(view), view.trace.web
-        is_used = {excerpt.passage.id for excerpt in knowledge.external}
-        scores = [card.grade.part(ANSWERING) for card in cards if card.grade and card.grade.score is not None]
-        best = max((score for score in scores if score is not None), default=None)
-        query = clean(web.query) if web and web.outcome is WebOutcome.USED else ""
-        picture = WebPicture(
-            query,
-            tuple(_chunk(card, "" if card.passage.id in is_used else "aside") for card in cards[:_MOST_CHUNKS]),
-            tuple(_score(view, card) for card in cards[:_MOST_CHUNKS]),
-            web_note if query else "",
-        )
-        yield "web", "Ask the web" if query else "The web", words.web_caption(view, best, len(is_used)), picture, ""
+def _documents(view: RunView) -> StoryStep:
+    knowledge = view.routed.knowledge
+    title = "Keep what helps" if knowledge.internal else "Set aside"
+    if knowledge.internal and not any(excerpt.strip_ids for excerpt in knowledge.internal):
+        title = "Used as they are"
+    if Missing.STRIPS in view.routed.missing:
+        title = "The documents"
+    note = clean("; ".join(knowledge.notes))
+    return StoryStep("documents", title, words.documents_caption(view), _sentences(view), note)
 
 
-def _score(view: RunView, card: ChunkCard) -> str:
-    value = card.grade.part(ANSWERING) if card.grade else None
-    return "" if value is None else against(value, view.policy.lower, view.policy.upper)[0]
+def _web(view: RunView, note: str) -> StoryStep:
+    cards, web = snippet_cards(view), view.trace.web
+    used = {excerpt.passage.id for excerpt in view.routed.knowledge.external}
+    scores = {card.passage.id: card.grade.part(ANSWERING) for card in cards if card.grade}
+    best = max((score for score in scores.values() if score is not None), default=None)
+    query = clean(web.query) if web and web.outcome is WebOutcome.USED else ""
+    limits = (view.policy.lower, view.policy.upper)
+    told = (scores.get(card.passage.id) for card in cards[:_MOST_CHUNKS])
+    picture = {
+        "kind": "web",
+        "query": query,
+        "snippets": [_chunk(card, "" if card.passage.id in used else "aside") for card in cards[:_MOST_CHUNKS]],
+        "scores": ["" if score is None else against(score, *limits)[0] for score in told],
+        "note": note if query else "",
+    }
+    return StoryStep("web", "Ask the web" if query else "The web", words.web_caption(view, best, len(used)), picture)
 
 
 def _sentences(view: RunView) -> Picture:
@@ -219,14 +207,16 @@ def _sentences(view: RunView) -> Picture:
     for row in card.sentences.rows:
         text = _without_headings(row.lines)
         score = "" if row.score is None else against(row.score, view.policy.cutoff)[0]
-        rows.append(Line(shortened(text, _SENTENCE), bool(row.kept), score, _cells(text)))
-    first = _window(rows)
-    shown = tuple(rows[first : first + _MOST_LINES])
-    hidden = len(rows) - len(shown)
-    others = len(cards) - 1
+        rows.append({"text": shortened(text, _SENTENCE), "kept": bool(row.kept), "score": score, "cells": _cells(text)})
+    # From the line before the first that is kept, so that it is among those that are shown.
+    kept = next((at for at, row in enumerate(rows) if row["kept"]), 0)
+    first = max(0, min(kept - 1, len(rows) - _MOST_LINES))
+    shown = rows[first : first + _MOST_LINES]
+    hidden, others = len(rows) - len(shown), len(cards) - 1
     more = [f"{words.many(hidden, 'more sentence')} of this chunk"] if hidden else []
     more += [f"sentences of {words.many(others, 'other chunk')} kept too"] if others else []
-    return SentencesPicture(replace(_chunk(card), text="", cells=()), shown, words.capital("; ".join(more)))
+    chunk = _chunk(card) | {"text": "", "cells": ()}
+    return {"kind": "sentences", "chunk": chunk, "sentences": shown, "more": words.capital("; ".join(more))}
 
 
 def _without_headings(lines: tuple[tuple[str, bool], ...]) -> str:
@@ -240,86 +230,81 @@ def _row(text: str) -> str:
     return " · ".join(cell.strip() for cell in text.strip("|").split("|")) if is_row else text
 
 
-def _window(rows: list[Line]) -> int:
-    """Where to begin so that the kept sentences are among those that are shown, the best first of all."""
-    if len(rows) <= _MOST_LINES:
-        return 0
-    kept = [at for at, row in enumerate(rows) if row.kept]
-    return max(0, min(kept[0] - 1, len(rows) - _MOST_LINES)) if kept else 0
-
-
 # --- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _answered(view: RunView) -> _Told:
+def _answered(view: RunView) -> StoryStep:
     answer = view.routed.answer
     if answer is None or answer.state is AnswerState.CANNOT_ANSWER:
         return _unanswered(view, answer)
-    cited = citations(answer.text, len(view.routed.knowledge.excerpts))
-    sources = tuple(
-        _source(answer, one.number, excerpt.passage, clean(one.quoted))
-        for one, excerpt in zip(sources_of(view, cited), view.routed.knowledge.excerpts, strict=True)
-        if one.is_cited
-    )
-    from_web = bool(sources) and all(one.is_web for one in sources)
-    caption = words.answer_caption(view, tuple(one.name for one in sources), from_web)
+    excerpts = view.routed.knowledge.excerpts
+    quoted = zip(sources_of(view, citations(answer.text, len(excerpts))), excerpts, strict=True)
+    cited = [(one, excerpt.passage) for one, excerpt in quoted if one.is_cited]
+    # A quotation need not be said twice.
+    sources = [_source(one.number, of, "" if answer.writer == EXTRACTIVE else clean(one.quoted)) for one, of in cited]
     ending = view.routed.ending
-    title = _TITLES.get(ending, "The answer, and its source")
     text = "\n".join(filter(None, (clean(line) for line in view.cited(answer.text).splitlines())))
-    tone = "correct" if ending.is_answer else "ambiguous"
     row = _QUOTED_ROW.fullmatch(text)
-    cells = _cells(row[1]) if row else ()
-    return "answer", title, caption, AnswerPicture(shortened(text, _LONGEST), "", sources, tone, cells=cells), ""
+    picture = _no_answer("") | {
+        "text": shortened(text, _LONGEST),
+        "sources": sources,
+        "tone": "correct" if ending.is_answer else "ambiguous",
+        "cells": _cells(row[1]) if row else (),
+    }
+    caption = words.answer_caption(view, [source["is_web"] for source in sources])
+    return StoryStep("answer", _TITLES.get(ending, "The answer, and its source"), caption, picture)
 
 
-def _source(answer: Answer, number: int, passage: Passage, quoted: str) -> Source:
-    """A quotation need not be said twice; of a web page the address tells more."""
+def _no_answer(why: str) -> Picture:
+    """`nearest` came closest, and was not given as an answer; `cells` where the answer is one row of a table."""
+    return {"kind": "answer", "text": "", "why": why, "sources": (), "tone": "plain", "nearest": None, "cells": ()}
+
+
+def _source(number: int, passage: Passage, text: str) -> dict[str, Any]:
+    """Of a web page the address tells more than its words."""
     is_web = passage.origin is Origin.WEB
-    text = clean(passage.url or "") if is_web else "" if answer.writer == EXTRACTIVE else quoted
-    return Source(number, clean(str(name_of(passage))), text, is_web)
+    name = clean(str(name_of(passage)))
+    return {"number": number, "name": name, "text": clean(passage.url or "") if is_web else text, "is_web": is_web}
 
 
-def _unanswered(view: RunView, answer: Answer | None) -> _Told:
-    why = clean(answer.message) if answer else ""
-    near = unanswered(view).nearest if answer else None
-    nearest = None
-    if near:
+def _unanswered(view: RunView, answer: Answer | None) -> StoryStep:
+    picture = _no_answer(clean(answer.message) if answer else "")
+    if answer and (near := unanswered(view).nearest):
         text = shortened(clean(quotable(near.text) or near.text), _SENTENCE)
-        nearest = Source(0, clean(str(name_of(near.passage))), text, near.passage.origin is Origin.WEB)
+        picture["nearest"] = _source(0, near.passage, "") | {"text": text}
     title = "No answer, and it says so" if answer else "No answer yet"
-    return "answer", title, words.answer_caption(view, (), False), AnswerPicture("", why, (), "plain", nearest), ""
+    return StoryStep("answer", title, words.answer_caption(view, []), picture)
 
 
 # --- the last step, and the way ---------------------------------------------------------------------------------------
 
 
-def _last(view: RunView, move: Move | None, other: Policy | None) -> Iterator[_Told]:
+def _last(view: RunView, move: Move | None, other: Policy | None) -> Iterator[StoryStep]:
     decision = view.routed.decision
     if not view.is_decided or decision.verdict is None or decision.rule or decision.score is None:
         return
     if other and (both := moves.policies_picture(view, other)):
-        yield "policies", "Another policy, the same scores", moves.policies_caption(both), both, ""
+        yield StoryStep("policies", "Another policy, the same scores", moves.policies_caption(both), both)
         return
     move = move or moves.nearest_move(view)
-    drawn = moves.bar_picture(view, move) if move else None
-    if drawn:
-        yield "bar", "Now move the bar", moves.bar_caption(drawn), drawn, ""
+    if move and (drawn := moves.bar_picture(view, move)):
+        yield StoryStep("bar", "Now move the bar", moves.bar_caption(drawn), drawn)
 
 
-def _way(view: RunView, id_: str, ids: list[str]) -> tuple[Place, ...]:
-    now = _WAY.index(_AT[id_])
-    is_later = id_ in ("bar", "policies")
-    came = {_AT[one] for one in ids}
-    passed = {_AT[one] for one in ids[: ids.index(id_)]}
-    is_known = id_ not in ("question", "found", "graded") and view.is_decided
+def _way(view: RunView, ids: list[str], at: int) -> tuple[Place, ...]:
+    """How far the question has come at the step with this place in `ids`."""
+    now = _WAY.index(_AT[ids[at]])
+    is_later = ids[at] in ("bar", "policies")
+    came, passed = {_AT[one] for one in ids}, {_AT[one] for one in ids[:at]}
+    is_known = ids[at] not in ("question", "found", "graded") and view.is_decided
+    knowledge = view.routed.knowledge
+    nothing = {name for name, of in (("Documents", knowledge.internal), ("Web", knowledge.external)) if not of}
     places = []
-    for at, name in enumerate(_WAY):
-        state = "now" if at == now else "done" if name in passed and (at < now or is_later) else "ahead"
-        if name not in came and (is_known or name not in ("Documents", "Web")):
-            state = "off" if is_known or name == "Grade" else "ahead"
-        if name == "Documents" and state in ("done", "ahead") and is_known and not view.routed.knowledge.internal:
-            state = "off" if name in passed else state
-        if name == "Web" and state == "done" and not view.routed.knowledge.external:
+    for number, name in enumerate(_WAY):
+        is_passed = name in passed and (number < now or is_later)
+        state = "now" if number == now else "done" if is_passed else "ahead"
+        is_out = name not in came and (is_known or name == "Grade")
+        if is_out or (state != "now" and is_known and name in nothing and name in passed):
             state = "off"
         places.append(Place(name, state))
     return tuple(places)

@@ -12,7 +12,7 @@ from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
 from crag_core.trace.reroute import NO_MODEL, Missing
-from crag_core.view.path.stages import describe_web
+from crag_core.view.path.stages import describe_web, kept
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
 
@@ -36,11 +36,11 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def question_caption(is_plain: bool, is_from_memory: bool = False) -> str:
+def question_caption(view: RunView) -> str:
     first = "RAG answers questions from documents: it searches them, and writes an answer from what it finds."
-    if is_from_memory:
+    if view.routed.decision.is_from_memory:
         return f"{first} Here a language model said beforehand that this question needs no document."
-    if is_plain:
+    if view.routed.decision.verdict is None and view.trace.passages is not None:
         return f"{first} Plain RAG, as here, does not check what it found."
     return f"{first} Corrective RAG (CRAG) first checks whether what it found is good enough. Follow one question."
 
@@ -59,11 +59,12 @@ def found_caption(view: RunView) -> str:
     )
 
 
-def graded_caption(view: RunView, best: tuple[float, ...], count: int, ungraded: int) -> str:
+def graded_caption(view: RunView, best: tuple[float, ...], graded: int, ungraded: int) -> str:
     """`best` are the best answering and topical scores, or the best score of the only scale."""
-    graded = count - ungraded
     if not best:
-        return f"An evaluator was to read each chunk and score it. It could grade none of the {many(count, 'chunk')}."
+        return (
+            f"An evaluator was to read each chunk and score it. It could grade none of the {many(ungraded, 'chunk')}."
+        )
     lost = f" {capital(many(ungraded, 'chunk'))} could not be graded." if ungraded else ""
     if len(best) == 2:
         (first, _), (then, _) = against(best[0], view.policy.upper), against(best[1], view.policy.lower)
@@ -148,15 +149,10 @@ def _documents(view: RunView) -> str:
         return "nothing found"
     if not knowledge.internal:
         return f"{many(found, 'chunk')} set aside"
-    verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
     if decision.handling is Handling.KEEP or not any(excerpt.strip_ids for excerpt in knowledge.internal):
         noun = "document" if decision.handling is Handling.DOCUMENTS else "chunk"
         return f"{many(len(knowledge.internal), noun)} used whole"
-    return f"{sum(one.kept for one in verdicts)} of {len(verdicts)} sentences kept"
-
-
-def _ids(view: RunView) -> set[str]:
-    return {passage.id for passage in view.routed.decision_path.evidence}
+    return f"{kept(knowledge.verdicts, view.routed.decision_path.evidence)} kept"
 
 
 def _web(view: RunView) -> str:
@@ -215,11 +211,12 @@ def documents_caption(view: RunView) -> str:
         return f"{them} {'are' if whole > 1 else 'is'} read whole, as far as there is room."
     if whole:
         return f"{capital(many(whole, 'chunk'))} {'go' if whole > 1 else 'goes'} to the answer whole."
-    verdicts = [one for one in knowledge.verdicts if one.strip.passage_id in _ids(view)]
-    kept = sum(one.kept for one in verdicts)
+    ids = {passage.id for passage in view.routed.decision_path.evidence}
+    verdicts = [one.kept for one in knowledge.verdicts if one.strip.passage_id in ids]
     return (
-        f"The sentences of the chunks are scored as well. {capital(many(kept, 'sentence'))} of {len(verdicts)} "
-        f"{'are' if kept > 1 else 'is'} kept; the others are struck out and do not reach the answer."
+        f"The sentences of the chunks are scored as well. {capital(many(sum(verdicts), 'sentence'))} of "
+        f"{len(verdicts)} {'are' if sum(verdicts) > 1 else 'is'} kept; the others are struck out and do not reach the "
+        "answer."
     )
 
 
@@ -230,12 +227,12 @@ def web_caption(view: RunView, best: float | None, used: int) -> str:
     found = many(len(web.results), "snippet")
     limits = (view.policy.lower, view.policy.upper)
     graded = f" Graded like the chunks, the best scores {against(best, *limits)[0]}." if best is not None else ""
-    kept = "" if used else " None of them is used."
-    return f"A web search for the question returns {found}.{graded}{kept}"
+    unused = "" if used else " None of them is used."
+    return f"A web search for the question returns {found}.{graded}{unused}"
 
 
-def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str:
-    """`cited` are the names of the sources that the answer cites; `from_web`: all of them are web pages."""
+def answer_caption(view: RunView, cited: list[bool]) -> str:
+    """`cited` tells of each source that the answer cites whether it is a web page."""
     answer, trace = view.routed.answer, view.trace
     if answer is None:
         if trace.failure:
@@ -251,7 +248,7 @@ def answer_caption(view: RunView, cited: tuple[str, ...], from_web: bool) -> str
     if answer.state is not AnswerState.COMPLETE:
         why = clean(answer.message) if answer.state is AnswerState.CUT else "The answer broke off."
         return f"{why} This is what was written until then."
-    place = "the web" if from_web else "the documents"
+    place = "the web" if cited and all(cited) else "the documents"
     if answer.writer == EXTRACTIVE:
         return f"The answer is quoted from {place}, word for word. No language model wrote it."
     by = clean(model_name(answer.writer))
