@@ -10,7 +10,7 @@ from functools import cached_property
 from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import Grade
-from crag_core.base.types.knowledge import StripVerdict
+from crag_core.base.types.knowledge import Knowledge, StripVerdict
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
@@ -40,7 +40,6 @@ class ChunkCard:
     counted: Grade | None
     compared: tuple[Number, ...]
     scores: tuple[Number, ...]
-    reason: str
     action: Action | None
     chips: tuple[tuple[str, str], ...]
     decides: str
@@ -55,6 +54,10 @@ class ChunkCard:
     verdicts: tuple[StripVerdict, ...]
     cutoff: float | None
     kept_then: frozenset[str] | None
+
+    @property
+    def reason(self) -> str:
+        return own_reason(self.grade) if self.grade and self.grade.score is not None else ""
 
     @property
     def use(self) -> str:
@@ -107,88 +110,65 @@ def snippet_cards(view: RunView) -> tuple[ChunkCard, ...]:
 
 def _made_once(view: RunView, what: str, passages: Iterable[Passage]) -> tuple[ChunkCard, ...]:
     if what not in view.made:
-        view.made[what] = tuple(_Cards(view).make(passages))
+        view.made[what] = tuple(_cards(view, passages))
     cards: tuple[ChunkCard, ...] = view.made[what]
     return cards
 
 
-@dataclass(frozen=True)
-class _Cards:
-    view: RunView
-
-    @cached_property
-    def verdicts(self) -> dict[str, tuple[StripVerdict, ...]]:
-        found = defaultdict[str, list[StripVerdict]](list)
-        for verdict in self.view.routed.knowledge.verdicts if not self.view.not_graded_by else ():
-            found[verdict.strip.passage_id].append(verdict)
-        return {id_: tuple(sorted(own, key=lambda one: one.strip.start)) for id_, own in found.items()}
-
-    @cached_property
-    def used(self) -> frozenset[str]:
-        used = () if self.view.not_graded_by else self.view.routed.knowledge.excerpts
-        return frozenset(excerpt.passage.id for excerpt in used)
-
-    @cached_property
-    def used_then(self) -> frozenset[str] | None:
-        was = self.view.was
-        return None if was is None else frozenset(one.passage.id for one in was.knowledge.excerpts)
-
-    @cached_property
-    def kept_then(self) -> frozenset[str] | None:
-        was = self.view.was
-        return None if was is None else frozenset(one.strip.id for one in was.knowledge.verdicts if one.kept)
-
-    def make(self, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
-        view, decision = self.view, self.view.routed.decision
-        edits, looked_at = view.trace.edits, {one.id for one in view.routed.decision_path.looked_at}
-        aside = set_aside(view.policy, view.routed.decision_path.looked_at, view.changed.grades)
-        if web := view.trace.web:
-            results = web.evidence(view.policy.web.pages)
-            looked_at |= {one.id for one in results}
-            aside |= set_aside(view.policy, results, web.grades)
-        for passage in passages:
-            id_, grade = passage.id, view.trace.grade_of(passage.id)
-            counting = view.changed.grade_of(id_)
-            is_dropped, is_pinned = id_ in edits.dropped, id_ in edits.pinned
-            is_web = passage in view.trace.web_passages
-            decides = _decides(decision, id_, counting) if view.is_decided else ""
-            has_two = decision.topical is not None
-            compared = numbers_of(grade, view.policy, has_two=has_two)
-            yield ChunkCard(
-                passage=passage,
-                label=view.labels[id_],
-                grade=grade,
-                counted=counting or grade,
-                compared=compared,
-                scores=compared if has_two or not grade else (*compared, *signals_of(grade)),
-                reason=own_reason(grade) if grade and grade.score is not None else "",
-                action=None if is_web or is_dropped else chunk_action(view.policy, passage, counting, aside),
-                chips=tuple(self._chips(id_, decides)),
-                decides=decides,
-                edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
-                is_dropped=is_dropped,
-                is_pinned=is_pinned,
-                is_asked_for=is_dropped or id_ in looked_at,
-                is_aside=id_ in aside,
-                is_used=id_ in self.used,
-                notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
-                warnings=warnings(view.trace, passage),
-                verdicts=self.verdicts.get(id_, ()),
-                cutoff=deciding_cutoff(view, passage.origin),
-                kept_then=self.kept_then,
-            )
-
-    def _chips(self, id_: str, decides: str) -> Iterator[tuple[str, str]]:
-        if decides:
-            yield "decides", "decides"
-        if id_ in self.view.trace.edits.pinned:
-            yield "pinned", "pinned by you"
-        if id_ in self.view.trace.edits.dropped:
-            yield "dropped", "dropped by you"
-        if any(one.passage_id == id_ for one in self.view.trace.suspicions or ()):
-            yield "gone", "possible prompt injection"
-        if self.used_then is not None and (id_ in self.used) != (id_ in self.used_then):
-            yield ("new", "new") if id_ in self.used else ("gone", "gone")
+def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
+    trace, policy, was, path = view.trace, view.policy, view.was, view.routed.decision_path
+    decision, edits = path.decision, trace.edits
+    looked_at = {one.id for one in path.looked_at}
+    aside = set_aside(policy, path.looked_at, view.changed.grades)
+    if trace.web:
+        results = trace.web.evidence(policy.web.pages)
+        looked_at |= {one.id for one in results}
+        aside |= set_aside(policy, results, trace.web.grades)
+    knowledge = Knowledge((), (), ()) if view.not_graded_by else view.routed.knowledge
+    verdicts = defaultdict[str, list[StripVerdict]](list)
+    for verdict in sorted(knowledge.verdicts, key=lambda one: one.strip.start):
+        verdicts[verdict.strip.passage_id].append(verdict)
+    used = {excerpt.passage.id for excerpt in knowledge.excerpts}
+    used_then = {excerpt.passage.id for excerpt in was.knowledge.excerpts} if was else used
+    kept_then = frozenset(one.strip.id for one in was.knowledge.verdicts if one.kept) if was else None
+    suspicious = {one.passage_id for one in trace.suspicions or ()}
+    is_two = decision.topical is not None
+    for passage in passages:
+        id_, grade, counting = passage.id, trace.grade_of(passage.id), view.changed.grade_of(passage.id)
+        is_dropped, is_pinned, is_web = id_ in edits.dropped, id_ in edits.pinned, passage in trace.web_passages
+        decides = _decides(decision, id_, counting) if view.is_decided else ""
+        compared = numbers_of(grade, policy, has_two=is_two)
+        is_used = id_ in used
+        change = "new" if is_used else "gone"
+        chips = (
+            ("decides", "decides", bool(decides)),
+            ("pinned", "pinned by you", is_pinned),
+            ("dropped", "dropped by you", is_dropped),
+            ("gone", "possible prompt injection", id_ in suspicious),
+            (change, change, is_used != (id_ in used_then)),
+        )
+        yield ChunkCard(
+            passage=passage,
+            label=view.labels[id_],
+            grade=grade,
+            counted=counting or grade,
+            compared=compared,
+            scores=compared if is_two or not grade else (*compared, *signals_of(grade)),
+            action=None if is_web or is_dropped else chunk_action(policy, passage, counting, aside),
+            chips=tuple((kind, words) for kind, words, is_there in chips if is_there),
+            decides=decides,
+            edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
+            is_dropped=is_dropped,
+            is_pinned=is_pinned,
+            is_asked_for=is_dropped or id_ in looked_at,
+            is_aside=id_ in aside,
+            is_used=is_used,
+            notes=() if is_dropped else tuple(_web_notes(view, id_) if is_web else _notes(view, id_)),
+            warnings=warnings(trace, passage),
+            verdicts=tuple(verdicts.get(id_, ())),
+            cutoff=deciding_cutoff(view, passage.origin),
+            kept_then=kept_then,
+        )
 
 
 def _decides(decision: Decision, id_: str, grade: Grade | None) -> str:

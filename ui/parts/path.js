@@ -32,13 +32,12 @@ export default function ({ data, parentElement }) {
   if (!nav) return undefined;
   if (!mounted.has(parentElement)) mounted.set(parentElement, mount(nav));
   const view = mounted.get(parentElement);
-  const given = clean(data);
-  view.lines = given.lines;
-  view.isSmall = Boolean(data?.is_small);
+  view.lines = data.lines;
+  view.isSmall = Boolean(data.is_small);
   nav.toggleAttribute("data-small", view.isSmall);
   view.list.inert = view.isSmall; // a picture
   if (view.isSmall) nav.setAttribute("role", "img");
-  place(view, given);
+  place(view, data);
   connect(view);
   return () => {
     view.watch.disconnect();
@@ -59,33 +58,23 @@ function mount(nav) {
   return view;
 }
 
-function clean(data) {
-  const texts = (one) => Object.fromEntries(Object.entries(one).map(([name, value]) => [name, String(value ?? "")]));
-  const records = (found) => (Array.isArray(found) ? found : []).filter((one) => one && typeof one === "object").map(texts);
-  const stages = new Map(records(data?.stages).map((stage) => [stage.id, stage]));
-  return { label: String(data?.label ?? ""), stages, lines: records(data?.lines) };
-}
-
 // The stages
 
-function place(view, given) {
+function place(view, { stages, label }) {
   for (const [id, old] of view.stages) {
-    if (!given.stages.has(id)) {
-      old.item.remove();
-      view.stages.delete(id);
-    }
+    if (stages.some((stage) => stage.id === id)) continue;
+    old.item.remove();
+    view.stages.delete(id);
   }
-  let at = 0;
-  for (const stage of given.stages.values()) {
+  stages.forEach((stage, at) => {
     const known = view.stages.get(stage.id) ?? build();
     view.stages.set(stage.id, known);
     // Moved only where it must be: an element that is moved loses the focus.
     if (view.list.children[at] !== known.item) view.list.insertBefore(known.item, view.list.children[at] ?? null);
-    at += 1;
     show(known, stage);
     known.button.onclick = () => reveal(stage.anchor);
-  }
-  set(view.nav, "aria-label", given.label);
+  });
+  set(view.nav, "aria-label", label);
 }
 
 function build() {
