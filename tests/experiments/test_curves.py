@@ -65,23 +65,6 @@ def test_the_interval_of_auroc_is_delongs(seed: int, decimals: int) -> None:
     assert spread(known(auroc(scores, positive))) == pytest.approx(np.sqrt(variance))
 
 
-def test_values_of_one_cluster_count_as_one() -> None:
-    scores, positive = draw(1, 50)
-    once = known(auroc(scores, positive))
-    copied = [np.tile(values, 4) for values in (scores, positive, np.arange(50))]
-    assert known(auroc(copied[0], copied[1])).low > once.low + 0.01
-    clustered = known(auroc(*copied))
-    assert (clustered.value, clustered.low) == (pytest.approx(once.value), pytest.approx(once.low, abs=0.005))
-
-
-def test_positive_and_negative_of_the_same_questions_make_a_narrower_interval() -> None:
-    rng = np.random.default_rng(0)
-    hard = rng.normal(size=200)  # a question that draws low scores does so for both of its passages
-    scores = np.concatenate([hard + 0.5 + 0.3 * rng.normal(size=200), hard + 0.3 * rng.normal(size=200)])
-    positive, homes = np.repeat([True, False], 200), np.tile(np.arange(200), 2)
-    assert spread(known(auroc(scores, positive, homes))) < 0.6 * spread(known(auroc(scores, positive)))
-
-
 # --- small and ugly samples -------------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ def test_the_last_pair_that_passes_and_its_bound() -> None:
     assert found.pair == (0.0, 0.95) and found.wrong == 10 and found.unanswerable == 200
     assert found.bound == pytest.approx(float(beta.ppf(0.95, 11, 190)), abs=1e-12)
     assert sum(comb(200, k) * 0.1**k * 0.9 ** (200 - k) for k in range(21)) > 0.05  # so 0.90, with 20, does not pass
-    assert "at lower 0.00 and upper 0.95" in found.reason and "10 of 200" in found.reason
+    assert "at lower 0.00 and upper 0.95" in found.reason() and "10 of 200" in found.reason()
     assert found.odds == "1 of 20 such promises may be broken."
     assert found.covers(0.0, 1.0) and not found.covers(0.0, 0.9)
 
@@ -48,13 +48,13 @@ def test_the_first_failure_ends_it_although_a_later_pair_would_pass() -> None:
 
 def test_where_even_the_first_pair_fails_there_is_none() -> None:
     found = guarantee(unanswerable(*[1.0] * 100), DOWN, LIMIT, 0.95)
-    assert found.pair is None and "the safest thresholds did not pass" in found.reason
+    assert found.pair is None and "the safest thresholds did not pass" in found.reason()
 
 
 def test_too_few_questions_are_refused_with_the_number_that_is_missing() -> None:
     found = guarantee(unanswerable(*[0.1] * 20), DOWN, Objective(most_wrong=0.05), 0.95)
     assert found.pair is None and found.needed == 39
-    assert "20 unanswerable held-out questions are too few, at least 39 more are needed" in found.reason
+    assert "20 unanswerable held-out questions are too few, at least 39 more are needed" in found.reason()
 
 
 def test_both_limits_must_be_kept_by_the_same_pair() -> None:
@@ -63,7 +63,7 @@ def test_both_limits_must_be_kept_by_the_same_pair() -> None:
     path = find_path(seen, loss, AXIS, allowed(seen, AXIS, AXIS), limits)
     found = guarantee(drawn(2000, seed=4), path, limits, 0.95)
     assert found.pair and found.bound <= 0.1 and found.web_bound <= 0.75
-    assert "at most 75.0% of all questions search the web" in found.reason
+    assert "at most 75.0% of all questions search the web" in found.reason()
     impossible = guarantee(drawn(2000, seed=4), path, Objective(most_wrong=0.1, most_web=0.05), 0.95)
     assert impossible.pair is None
 

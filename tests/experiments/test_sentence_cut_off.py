@@ -28,7 +28,7 @@ STRIPS = (
 
 def test_shares_of_text_and_of_answers() -> None:
     found = sentence_curve([with_strips(*STRIPS)])
-    assert found is not None and found.sentences == 4
+    assert found is not None and found.holding == 2
     for cutoff, text, answers in ((0.0, 0.6, 1.0), (0.49, 0.6, 1.0), (0.5, 0.1, 0.5), (0.9, 0.0, 0.0)):
         at = int(np.flatnonzero(found.cutoffs == cutoff)[0])
         assert (found.text[at], found.answers[at]) == (pytest.approx(text), answers)

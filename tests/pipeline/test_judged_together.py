@@ -7,7 +7,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Sufficiency
 from crag_core.base.types.steps import StepState
 from crag_core.pipeline.run import WebMode
-from crag_core.report.comparison.page import described
+from crag_core.report.comparison import described
 from crag_core.report.run.sections import verdict_of
 from crag_core.service.answers import answered
 from crag_core.trace.reroute import Missing, reroute

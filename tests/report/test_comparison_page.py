@@ -5,31 +5,29 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.__main__ import main
-from crag_core.app import workbench
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.policies import plain_rag
 from crag_core.experiments.comparison.metrics import MEASURES, Group, Unit
 from crag_core.experiments.comparison.outcome import Evidence, Outcome
-from crag_core.experiments.comparison.table import Cell, Table, figure
+from crag_core.experiments.comparison.table import Cell, Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
-from crag_core.report.comparison.page import Comparison, described, render_comparison
-from crag_core.report.comparison.view import (
+from crag_core.report.comparison import (
     BETTER,
     DIFFERENT,
     UNCLEAR,
     VERDICTS,
     WORSE,
+    Comparison,
     describe_found,
     describe_gain,
-    title_of,
+    described,
+    render_comparison,
     tone_of,
 )
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -37,7 +35,6 @@ from tests.builders import policy, trace
 from tests.report.pages import Page, said
 from tests.report.sound_pages import assert_sound
 from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN
-from tests.word_embedder import WordEmbedder
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
 KINDS = (CORRECT, AMBIGUOUS, CORRECT, INCORRECT)
@@ -125,53 +122,40 @@ def test_only_an_interval_that_leaves_0_out_has_a_tone(better: int, low: float, 
     assert tone_of(measure, Cell(Estimate(0.5, 0.4, 0.6), 10)) == UNCLEAR
 
 
-def test_better_and_worse_stand_where_a_gain_is_certain_and_nowhere_else() -> None:
-    gained = page_of().soup.select(".gained")
-    tones = [tone_of(row.measure, cell) for row in TWO.rows for cell in row.cells if cell.gain]
-    assert [tag["class"][1] for tag in gained] == tones and {BETTER, WORSE, DIFFERENT, UNCLEAR} == set(tones)
-    for tag, tone in zip(gained, tones, strict=True):
-        found = re.findall("better|worse|different", said(tag))
-        assert found == ([] if tone == UNCLEAR else [VERDICTS[tone]])
+def test_gains_are_told_with_what_is_certain_and_an_end_that_shows_as_0_is_told_from_0() -> None:
+    def told(value: float, low: float, high: float, unit: Unit, **more: Any) -> str:
+        return describe_gain(Cell(None, 9, Estimate(value, low, high), **more), unit)
+
+    assert told(0.01, 0.0001, 0.02, Unit.SCORE) == "+0.01 (just above 0 to +0.02)"
+    assert told(-0.01, -0.02, -0.0001, Unit.SHARE) == "-1.0 (-2.0 to just below 0)"
+    assert told(0.01, 0.0, 0.02, Unit.SCORE) == "+0.01 (0.00 to +0.02)"
+    assert told(0.0, -0.34, 0.34, Unit.SHARE, is_same=True) == "no difference (-34.0 to +34.0)"
+    assert describe_gain(Cell(None, 9), Unit.SHARE) == ""
+    assert describe_found(Estimate(-0.0001, -0.0002, 0.01), Unit.SCORE)[0] == "0.00"
 
 
-def test_an_end_that_shows_as_0_is_told_from_0() -> None:
-    def interval(value: float, low: float, high: float, unit: Unit) -> str:
-        return describe_gain(Cell(None, 9, Estimate(value, low, high)), unit).interval
-
-    assert interval(0.01, 0.0001, 0.02, Unit.SCORE) == "just above 0 to +0.02"
-    assert interval(-0.01, -0.02, -0.0001, Unit.SHARE) == "-2.0 to just below 0"
-    assert interval(0.01, 0.0, 0.02, Unit.SCORE) == "0.00 to +0.02"
-    same = describe_gain(Cell(None, 9, Estimate(0.0, -0.34, 0.34), is_same=True), Unit.SHARE)
-    assert (same.value, same.interval) == ("no difference", "-34.0 to +34.0")
-    assert describe_found(Estimate(-0.0001, -0.0002, 0.01), Unit.SCORE).value == "0.00"
-
-
-def test_every_measure_is_there_with_its_definition_value_interval_and_gain() -> None:
+def test_every_measure_is_there_with_its_definition_value_interval_gain_and_what_is_certain_of_it() -> None:
     page = page_of()
     heads = page.all_told(f"{MEASURED} [scope=rowgroup]")
     assert heads == [group for group in Group if any(row.measure.group is group for row in TWO.rows)]
     assert page.rows(f"{MEASURED} thead tr") == ["Measure | plain | careful"]
     rows = page.soup.select(f"{MEASURED} tbody tr:has([scope=row])")
+    tones = set()
     for tag, row in zip(rows, TWO.rows, strict=True):
-        unit = row.measure.unit
+        measure = row.measure
         head, *cells = tag.find_all(["th", "td"])
-        assert said(head).startswith(title_of(row.measure)) and row.measure.description in said(head)
+        assert said(head).startswith(measure.title) and measure.description in said(head)
         is_alike = row.cells[0].counted == row.cells[1].counted
         assert (f". {row.cells[0].counted} questions" in said(head)) is is_alike
         for found, cell in zip(cells, row.cells, strict=True):
-            told = said(found)
-            assert (f"{cell.counted} questions" in told) is not is_alike
-            if cell.found is None:
-                assert told.startswith("–")
-                continue
-            low, high = (figure(end, unit) for end in (cell.found.low, cell.found.high))
-            interval = f" {low} to {high}" if cell.found.has_interval else ""
-            assert told.startswith(f"{figure(cell.found.value, unit)}{interval}")
-            assert bool(cell.gain) is bool(found.select(".gained"))
-            if cell.gain and not cell.is_same:
-                amount = figure(cell.gain.value, unit, signed=True).strip("%+-")
-                assert amount in told and describe_gain(cell, unit).interval in told
-    assert not any(title_of(measure).startswith("…") for measure in MEASURES)
+            among = [] if is_alike else [f"{cell.counted} questions"]
+            value, interval = describe_found(cell.found, measure.unit)
+            gain = [describe_gain(cell, measure.unit, VERDICTS[tone_of(measure, cell)])] if cell.gain else []
+            fine = "; ".join(filter(None, [interval, *among]))
+            assert said(found) == " ".join(filter(None, [value, fine, *gain]))
+            assert [tag["class"][1] for tag in found.select(".gained")] == [tone_of(measure, cell)] * len(gain)
+            tones |= {tone_of(measure, cell)} if gain else set()
+    assert tones == {BETTER, WORSE, DIFFERENT, UNCLEAR}
 
 
 def test_routes_are_those_of_the_table() -> None:
@@ -233,26 +217,3 @@ def test_the_page_is_sound_tells_no_question_and_is_always_the_same() -> None:
     assert_sound(page_of())
     assert "Question 1" not in page_of().html and "run-1" not in page_of().html
     assert page_of().html == page_of(table_of("plain", "careful")).html
-
-
-def test_compare_writes_the_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
-    document, file, target = (tmp_path / name for name in ("ferry.txt", "my set.csv", "page.html"))
-    document.write_text("The ferry to Torrin leaves at nine.", "utf-8")
-    file.write_text("question,expected\nWhen does the ferry leave?,correct\nWho bakes the bread?,incorrect\n", "utf-8")
-    assert main(["ingest", str(document)]) == 0
-    configurations = ["--with", "plain", "--with", "paper,evaluator=embedding,upper=0.8"]
-    assert main(["compare", "--set", str(file), *configurations, "--html", str(target)]) == 0
-    assert f"written to {target}" in capsys.readouterr().out
-    page = Page(target.read_text("utf-8"))
-    assert_sound(page)
-    assert page.told("h1") == "my set" and "2 configurations on 2 questions" in page.told(WHAT)
-    assert "evaluator Embedding similarity; lower" in page.all_told(f"{WHAT} .facts dd")[1]
-    assert said(page.part("pre")) == (
-        "python -m crag_core compare --set 'my set.csv' --with plain --with paper,evaluator=embedding,upper=0.8 "
-        "--html page.html"
-    )
-    assert str(tmp_path) not in page.html

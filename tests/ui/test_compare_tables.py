@@ -8,7 +8,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.report.comparison.page import measures
+from crag_core.report.comparison import measures
 from crag_core.view.evidence import Line
 from tests.builders import passage
 from ui.compare.measures_table import table_rows

@@ -48,10 +48,3 @@ def test_the_line_goes_around_the_plateau_and_is_closed_at_the_edge() -> None:
     assert (len(line.x), line.x[0], line.x[-1]) == (13, pytest.approx(-0.1), pytest.approx(1.1))
     assert np.array_equal(line.z[1:-1, 1:-1], cells.T)
     assert not line.z[0].any() and not line.z[-1].any() and not line.z[:, 0].any() and not line.z[:, -1].any()
-
-
-def test_a_curve_has_its_points_and_the_place_of_your_threshold() -> None:
-    x, y = np.array([0.2, 1.0]), np.array([0.1, 0.4])
-    figure = charts.curve(x, y, ("x", "y"), "", x, (0.5, 0.1, "yours"))
-    assert list(figure.data[0].y) == [0.1, 0.4] and list(figure.data[0].customdata) == [0.2, 1.0]
-    assert (figure.data[1].name, *figure.data[1].x, *figure.data[1].y) == ("yours", 0.5, 0.1)

@@ -12,8 +12,16 @@ from crag_core.experiments.comparison.outcome import Setup
 from crag_core.experiments.comparison.table import Table, to_csv
 from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
 from crag_core.pipeline.run import now
-from crag_core.report.comparison.page import Comparison, described, measures, render_comparison
-from crag_core.report.comparison.view import BETTER, DIFFERENT, UNCLEAR, WORSE
+from crag_core.report.comparison import (
+    BETTER,
+    DIFFERENT,
+    UNCLEAR,
+    WORSE,
+    Comparison,
+    described,
+    measures,
+    render_comparison,
+)
 from crag_core.report.tables import Cell, Grid
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS

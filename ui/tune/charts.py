@@ -54,30 +54,6 @@ def histogram(scores: Array, answerable: Array, lines: Sequence[tuple[str, float
     return figure
 
 
-def curve(
-    x: Array,
-    y: Array,
-    titles: tuple[str, str],
-    hover: str,
-    thresholds: Array | None = None,
-    spot: tuple[float, float, str] | None = None,
-) -> go.Figure:
-    """A line between two shares, in percent; `hover` may name a threshold as `customdata`, `spot` is (x, y, name)."""
-    figure = _figure(300, *titles)
-    figure.add_scatter(
-        x=x, y=y, mode="lines", line={"color": BLUE, "width": 3}, showlegend=False, customdata=thresholds,
-        hovertemplate=f"{hover}<extra></extra>",
-    )  # fmt: skip
-    if spot:
-        figure.add_scatter(
-            x=spot[:1], y=spot[1:2], mode="markers", name=spot[2], hovertemplate=f"{spot[2]}<extra></extra>",
-            marker={"size": 13, "color": ORANGE, "line": {"color": "white", "width": 2}},
-        )  # fmt: skip
-    figure.update_xaxes(tickformat=".0%")
-    figure.update_yaxes(tickformat=".0%", range=[0, 1.01])
-    return figure
-
-
 def heat_map(
     axis: Array,
     costs: Array,

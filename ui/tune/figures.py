@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from crag_core.base.text.display import counted, readable, shortened
+from crag_core.base.text.display import counted, shortened
 from crag_core.experiments.labelled.questions import Expected, word
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
@@ -154,12 +154,11 @@ def _draw_rates(board: Board, rates: Rates) -> None:
     with st.container(horizontal=True, key="tune_rates"):
         for one in rate_figures(board, rates):
             if one.name != "Ungraded" or board.ungraded.any():
-                _draw_metric(one.name, one.value or "–", one.interval, one.meaning)
-        _draw_metric("LLM calls", f"{rates.calls:.1f}", "a question", describe_effort(rates))
-
-
-def _draw_metric(title: str, value: str, below: str, meaning: str) -> None:
-    st.metric(title, value, below, delta_color="off", delta_arrow="off", width="content", help=meaning)
+                st.metric(
+                    one.name, one.value or "–", one.interval, delta_color="off", delta_arrow="off", width="content",
+                    help=one.meaning,
+                )  # fmt: skip
+    st.caption(f"Intervals of 95%. {describe_effort(rates)}")
 
 
 def _draw_scores(board: Board) -> None:
@@ -167,7 +166,8 @@ def _draw_scores(board: Board) -> None:
     scores = compared_scores(board, policy.lower, policy.upper)
     for place, (column, (title, values, thresholds)) in enumerate(zip(st.columns(len(scores)), scores, strict=True)):
         with column:
-            _chart(charts.histogram(values, board.answerable, thresholds, title), f"tune_hist_{place}")
+            picture = charts.histogram(values, board.answerable, thresholds, title)
+            st.plotly_chart(picture, key=f"tune_hist_{place}", config={"displayModeBar": False})
     settled = int((board.deciding(policy.lower).settled >= 0).sum())
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
@@ -189,39 +189,26 @@ def _draw_sentences(seen: Seen) -> None:
         f"Your cut-off **{now:.2f}** keeps {kept} of {counted(found.holding, 'sentence')} with an answer and "
         f"{found.text[at]:.0%} of the text. {other}"
     )
-    figure = charts.curve(
-        found.text, found.answers, ("share of the text that is kept", "answers kept"),
-        "cut-off %{customdata:.2f}: %{x:.1%} of the text,<br>%{y:.1%} of the answers", found.cutoffs,
-        (float(found.text[at]), float(found.answers[at]), f"your cut-off {readable(now)[0]}"),
-    )  # fmt: skip
-    _chart(figure, "tune_sentences")
+    lines = {"% of the answers": 100 * found.answers, "% of the text": 100 * found.text}
+    st.line_chart({"sentence cut-off": found.cutoffs} | lines, x="sentence cut-off", y_label="kept", height=300)
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:
     """Every policy at its starting thresholds, this one at the sidebar's."""
     own = app_state.policy()
-    found: list[tuple[str, Rates]] = []
+    rows = []
     for name, policy in app_state.policies().items():
         start = tune_state.board(seen, name)
-        found.append((policy.title, now if name == own.name else rate(start, start.actions())))
-    rows = [
-        {
-            "policy": title,
-            **{name: getattr(one, field) and getattr(one, field).value for field, name in _SHARES.items()},
-        }
-        for title, one in found
-    ]
-    shares = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
+        rates = now if name == own.name else rate(start, start.actions())
+        shares = {title: getattr(rates, field) for field, title in _SHARES.items()}
+        rows.append({"policy": policy.title} | {title: share and share.value for title, share in shares.items()})
+    bar = st.column_config.ProgressColumn(format="percent", min_value=0, max_value=1)
     st.dataframe(
         rows, hide_index=True, height="content", key="tune_policies", alt="Rates of every policy",
-        column_config=dict.fromkeys(_SHARES.values(), shares),
+        column_config=dict.fromkeys(_SHARES.values(), bar),
     )  # fmt: skip
     others = counted(now.among("confidently_wrong"), "other")
     st.caption(
         f"Of {counted(now.answerable, 'answerable question')} and {others}. {plain(own.title)} at your thresholds, the "
         "others at their defaults. Only the first retrieval counts."
     )
-
-
-def _chart(figure: object, key: str) -> None:
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False})

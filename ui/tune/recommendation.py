@@ -10,17 +10,18 @@ import streamlit as st
 from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import least_certified
 from crag_core.experiments.statistics.small_sets import MOST_CERTIFIED, held_out
-from crag_core.experiments.thresholds.objective import Costs, Objective, allowed, losses, surface, wrong_surface
+from crag_core.experiments.thresholds.objective import (
+    Costs,
+    Objective,
+    allowed,
+    losses,
+    surface,
+    web_surface,
+    wrong_surface,
+)
 from crag_core.experiments.thresholds.recommend import STEPS, Recommendation, beside, halves
 from crag_core.experiments.thresholds.threshold_board import Array, Board, grid
-from crag_core.report.thresholds.view import (
-    COMPARED,
-    COSTS,
-    compared_on,
-    compared_rows,
-    limit_lines,
-    recommendation_lines,
-)
+from crag_core.report.thresholds.view import COSTS, compared_on, compared_rows, limit_lines, recommendation_lines
 from crag_core.view.score_words import threshold_names
 from ui.session import app_state
 from ui.shell.text import plain
@@ -84,24 +85,24 @@ def draw_recommended(found: Recommendation, objective: Objective) -> None:
     if found.why_not:
         st.markdown(f":material/info: **No recommendation.** {plain(found.why_not)}")
         return
-    first, second = readable(found.lower, found.upper)
+    now, values = app_state.policy(), readable(found.lower, found.upper)
+    names = threshold_names(now)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         if found.keep:
-            st.markdown(f"#### Nothing better found: keep yours, {first} and {second}", width="content")
+            st.markdown(f"#### Nothing better found: keep yours, {' and '.join(values)}", width="content")
         else:
             title = "Nearest to the limit" if found.misses else "Recommended"
-            now = app_state.policy()
-            lower, upper = threshold_names(now)
-            st.markdown(f"#### {title}: {lower} {first}, {upper} {second}", width="content")
+            pair = ", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+            st.markdown(f"#### {title}: {pair}", width="content")
             st.button(
                 "Try these", on_click=_use, args=(found.lower, found.upper), icon=":material/tune:", key="tune_use",
                 disabled=found.is_at(now.lower, now.upper), help="Moves the thresholds there and keeps nothing.",
             )  # fmt: skip
     if found.guaranteed:
-        st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason} {found.guaranteed.odds}')}")
+        st.markdown(f":material/verified: {plain(f'{found.guaranteed.reason(names)} {found.guaranteed.odds}')}")
     for line in limit_lines(found):
         st.markdown(f":orange[:material/warning: {plain(line)}]")
-    lines = recommendation_lines(found)
+    lines = recommendation_lines(found, names=names)
     st.markdown(plain(found.keep or _describe_gain(found, objective)))
     if len(lines) > 1:
         with st.expander("How sure is that?"):
@@ -151,7 +152,7 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
         costs = surface(board, losses(board, objective), axis, axis)
         return costs, "cost a question", "The mean cost of a question"
     keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
-    rates = surface(board, board.web.astype(float), axis, axis)
+    rates = web_surface(board, axis, axis)
     if objective.most_web is not None:
         keeps &= rates <= objective.most_web
     return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
@@ -170,7 +171,7 @@ def draw_compared(found: Recommendation) -> None:
         return
     whose = "Your" if found.keep else "The recommended"
     st.dataframe(
-        [dict(zip(COMPARED, row, strict=True)) for row in compared_rows(found)], hide_index=True, key="tune_compared",
+        compared_rows(found, threshold_names(app_state.policy())), hide_index=True, key="tune_compared",
         alt=f"{whose} thresholds beside others, on the other half of the questions",
     )  # fmt: skip
     st.caption(f"{compared_on(found).capitalize()}.")

@@ -23,6 +23,7 @@ from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
+from crag_core.view.score_words import threshold_names
 from ui.session import access, app_state, background, current_run, labelled_sets
 from ui.session.keys import kept, remembered
 from ui.session.labelled_sets import SetInUse, SetJob
@@ -181,7 +182,7 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
         (now, objective, confidence),
         lambda: choose(now, objective, confidence=confidence),
     )
-    return accept(chosen, objective, (own.lower, own.upper), tuple(others))
+    return accept(chosen, objective, (own.lower, own.upper), tuple(others), threshold_names(own))
 
 
 def calibration(of: Seen) -> tuple[Calibration | None, str]:

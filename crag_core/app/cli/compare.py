@@ -24,7 +24,7 @@ from crag_core.experiments.comparison.run_configurations import Contender, run_s
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.run import now
-from crag_core.report.comparison.page import Comparison, described, render_comparison
+from crag_core.report.comparison import Comparison, described, render_comparison
 
 _SEED = 4
 

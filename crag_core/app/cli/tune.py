@@ -257,7 +257,7 @@ def advice(found: Recommendation) -> str:
         *recommendation_lines(found),
     ]
     if found.guaranteed:
-        lines += [found.guaranteed.reason, found.guaranteed.odds]
+        lines += [found.guaranteed.reason(), found.guaranteed.odds]
     lines += [
         "",
         f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",

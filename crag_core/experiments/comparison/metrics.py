@@ -16,7 +16,7 @@ from typing import Any
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.web import WebOutcome
 from crag_core.experiments.comparison.outcome import ANSWERS, Evidence, Outcome
-from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
+from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, word
 
 _WHEN = (("before", "retrieved"), ("after", "in the context"))
 _OF_TEXT = "of the text, what stands in chunks that neither answer nor are on the subject; answerable questions"
@@ -170,11 +170,8 @@ def _right(asked: LabelledQuestion, found: Outcome) -> Counts | None:
     return _once(found.action in asked.expected.actions)
 
 
-def _right_of(*expected: Expected) -> Count:
-    def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
-        return _right(asked, found) if asked.expected in expected else None
-
-    return counts
+def _right_of(expected: Expected) -> Count:
+    return lambda asked, found: _right(asked, found) if asked.expected is expected else None
 
 
 def _score_gain(found: Outcome) -> float | None:
@@ -193,13 +190,11 @@ _SHARE, _SCORE, _COUNT = Unit.SHARE, Unit.SCORE, Unit.COUNT
 
 _ROUTING = (
     ("right", "Right route", _SHARE, 1, "questions routed as the label says", _right),
-    ("right_correct", "… of answerable questions", _SHARE, 1, "routed CORRECT", _right_of(Expected.CORRECT)),
-    ("right_ambiguous", "… of questions on topic, not answered", _SHARE, 1,
-     "routed AMBIGUOUS", _right_of(Expected.AMBIGUOUS)),
-    ("right_incorrect", "… of questions about something else", _SHARE, 1,
-     "routed INCORRECT", _right_of(Expected.INCORRECT)),
-    ("right_unanswerable", "… of unanswerable questions", _SHARE, 1,
-     "not routed CORRECT, where the label does not say which of the two it is", _right_of(Expected.UNANSWERABLE)),
+    *(
+        (f"right_{one.name.lower()}", f"Right route: {word(one)}", _SHARE, 1, f"routed {' or '.join(one.actions)}",
+         _right_of(one))
+        for one in Expected
+    ),
 )  # fmt: skip
 
 _ANSWERS = (

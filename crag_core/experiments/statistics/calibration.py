@@ -13,15 +13,10 @@ from typing import Any
 import numpy as np
 
 from crag_core.experiments.labelled.graded import Conditions
-from crag_core.experiments.statistics.curves import Array, Graded, Labels, Values, graded
+from crag_core.experiments.statistics.curves import Array, Labels, Values, graded
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
-
-
-def _outside(found: Graded) -> str:
-    wrong = found.scores[(found.scores < 0) | (found.scores > 1)]
-    return f"in 0..1, found {wrong[0]}" if wrong.size else ""
 
 
 Coefficients = tuple[float, float]
@@ -65,12 +60,11 @@ def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str)
 
     None, and why, where the questions do not allow one.
     """
-    found = graded(scores, outcomes)
-    right = int(found.labels.sum())
-    wrong = len(found.labels) - right
-    problem = _outside(found)
-    if problem:
-        problem = f"Expected scores {problem}. Use the scores as the evaluator gave them."
+    scores, labels = graded(scores, outcomes)
+    right, problem = int(labels.sum()), ""
+    wrong = len(labels) - right
+    if (outside := scores[(scores < 0) | (scores > 1)]).size:
+        problem = f"Expected scores in 0..1, found {outside[0]}. Use the scores as the evaluator gave them."
     elif min(right, wrong) < FEWEST:
         problem = (
             f"Expected {FEWEST} graded questions or more that come true and as many that do not, found {right} and "
@@ -78,9 +72,9 @@ def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str)
         )
     if problem:
         return None, f"No calibration goes with it: {problem}"
-    curve, count = fit_platt(found.scores, found.labels), len(found.scores)
-    fitted = Calibration(made.evaluator, made.evaluator_version, made.corpus, count, created, curve)
-    return fitted, f"A calibration of the score goes with it, of {count} questions."
+    of = made.evaluator, made.evaluator_version, made.corpus
+    fitted = Calibration(*of, len(scores), created, fit_platt(scores, labels))
+    return fitted, f"A calibration of the score goes with it, of {len(scores)} questions."
 
 
 def fit_platt(scores: Array, labels: Array) -> Coefficients:

@@ -151,7 +151,8 @@ class Resamples:
             return None
         if ratio.is_count:
             return proportion(float(ratio.parts.sum()), ratio.counted)
-        return _untold(value, ratio) or _around(value, self._drawn(ratio))
+        drawn = self._drawn(ratio)
+        return _untold(value, ratio) or _around(value, drawn[np.isfinite(drawn)])
 
     def difference(self, one: Ratio, other: Ratio) -> Estimate | None:
         """`one` less `other`, on the same questions in the same order; None where one of them is of nothing."""
@@ -161,11 +162,13 @@ class Resamples:
         if is_paired and (untold := _untold(value, one.less(other))):
             return untold
         drawn = self._drawn(one) - self._drawn(other)
-        if not is_paired and _tell_nothing(drawn, one, other):
-            found, first = self.estimate(one), self.estimate(other)
+        sound = drawn[np.isfinite(drawn)]  # draws in which nothing counts say nothing
+        are_few = min(one.counted, other.counted) < FEWEST
+        if not is_paired and (are_few or not len(sound) or np.ptp(sound) < 1e-12):
+            found, first = self.estimate(one), self.estimate(other)  # then the ends of both tell
             return found and first and Estimate(value, found.low - first.high, found.high - first.low)
-        is_exact = is_paired and one.is_count and other.is_count
-        return _no_narrower(_around(value, drawn), one, other) if is_exact else _around(value, drawn)
+        found = _around(value, sound)
+        return _no_narrower(found, one, other) if is_paired and one.is_count and other.is_count else found
 
     def _drawn(self, ratio: Ratio) -> Array:
         """The ratio of every draw, worked out once."""
@@ -178,16 +181,8 @@ class Resamples:
 
 
 def _around(value: float, drawn: Array) -> Estimate:
-    """Draws in which nothing counts say nothing."""
-    sound = drawn[np.isfinite(drawn)]
-    low, high = np.quantile(sound, (0.025, 0.975)) if len(sound) else (value, value)
+    low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (value, value)
     return Estimate(value, float(low), float(high))
-
-
-def _tell_nothing(drawn: Array, one: Ratio, other: Ratio) -> bool:
-    """Of two ratios that are not those of the same questions: then the ends of both tell."""
-    sound = drawn[np.isfinite(drawn)]
-    return min(one.counted, other.counted) < FEWEST or not len(sound) or bool(np.ptp(sound) < 1e-12)
 
 
 def _untold(value: float, ratio: Ratio) -> Estimate | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import clopper_pearson_upper
-from crag_core.experiments.thresholds.objective import Objective, surface, wrong_surface
+from crag_core.experiments.thresholds.objective import Objective, surface, web_surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import CORRECT, Array, Board
 
 Pair = tuple[float, float]
@@ -51,8 +51,8 @@ class Guarantee:
         """Whether the promise was made for these thresholds, but for the rounding of a file."""
         return any(max(abs(lower - one), abs(upper - other)) < 1e-6 for one, other in self.passed)
 
-    @property
-    def reason(self) -> str:
+    def reason(self, names: tuple[str, str] = ("lower", "upper")) -> str:
+        """What is promised and what was seen, or why nothing can be; `names` are those of the two thresholds."""
         web = self.objective.most_web
         limits = f"at most {self.objective.most_wrong:.1%} of the unanswerable questions are CORRECT"
         limits += "" if web is None else f" and at most {web:.1%} of all questions search the web"
@@ -60,15 +60,13 @@ class Guarantee:
         if self.pair is None:
             why = f"the safest thresholds did not pass on {self.questions} held-out questions"
             if self.needed:
-                why = (
-                    f"{self.unanswerable} unanswerable held-out questions are too few, at least {self.needed} more are "
-                    "needed"
-                )
+                few = f"{self.unanswerable} unanswerable held-out questions are too few"
+                why = f"{few}, at least {self.needed} more are needed"
             return f"Cannot promise with {confidence} that {limits}: {why}."
-        lower, upper = readable(*self.pair)
+        pair = " and ".join(f"{name} {value}" for name, value in zip(names, readable(*self.pair), strict=True))
         searched = "" if web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
         return (
-            f"With {confidence}, at lower {lower} and upper {upper} {limits}. Seen on held-out questions: "
+            f"With {confidence}, at {pair} {limits}. Seen on held-out questions: "
             f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}{searched}."
         )
 
@@ -101,8 +99,7 @@ def find_path(board: Board, loss: Array, axis: Array, may: Array, objective: Obj
     asked = int((~board.answerable).sum())
     unlikely = _chance(wrong_surface(board, axis, axis), asked, objective.most_wrong or 0.0)
     if objective.most_web is not None:
-        searched = surface(board, board.web.astype(float), axis, axis)
-        unlikely = np.maximum(unlikely, _chance(searched, len(board), objective.most_web))
+        unlikely = np.maximum(unlikely, _chance(web_surface(board, axis, axis), len(board), objective.most_web))
     costs = surface(board, loss, axis, axis)
     places = np.argwhere(may & np.isfinite(costs))
     path: list[Pair] = []

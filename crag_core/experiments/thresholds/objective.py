@@ -30,9 +30,9 @@ class Costs:
     call: float = 0.1
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            if not 0.0 <= getattr(self, field.name) < float("inf"):
-                raise ValueError(f"the cost {field.name!r} must be a number from 0, found {getattr(self, field.name)}")
+        for name, cost in vars(self).items():
+            if not 0.0 <= cost < float("inf"):
+                raise ValueError(f"the cost {name!r} must be a number from 0, found {cost}")
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,14 @@ class Objective:
 def losses(board: Board, objective: Objective) -> Array:
     """(n, actions) what each action costs each question."""
     costs = objective.costs
-    loss = costs.wrong * _table(CORRECT, ~_is(Expected.CORRECT))[board.expected]
-    loss = loss + costs.missed * _table(INCORRECT, _is(Expected.CORRECT))[board.expected]
-    loss += costs.mixed_up * _table(AMBIGUOUS, _is(Expected.INCORRECT))[board.expected]
-    loss += costs.mixed_up * _table(INCORRECT, _is(Expected.AMBIGUOUS))[board.expected]
-    loss += costs.web * board.web + costs.call * board.calls
+    of_mistakes = {  # by label: of CORRECT, of AMBIGUOUS and of INCORRECT
+        Expected.CORRECT: (0.0, 0.0, costs.missed),
+        Expected.AMBIGUOUS: (costs.wrong, 0.0, costs.mixed_up),
+        Expected.INCORRECT: (costs.wrong, costs.mixed_up, 0.0),
+        Expected.UNANSWERABLE: (costs.wrong, 0.0, 0.0),
+    }
+    loss = np.array([of_mistakes[expected] for expected in Expected])[board.expected]
+    loss = loss + costs.web * board.web + costs.call * board.calls
     return np.asarray(loss + FEWEST_WEB * board.web if objective.most_wrong is not None else loss)
 
 
@@ -81,36 +84,32 @@ def rows(board: Board, loss: Array, lowers: Array, uppers: Array) -> Iterator[tu
         yield place, np.where(board.is_correct(lower, uppers), loss[:, CORRECT, None], rest[:, None])
 
 
-def surface(board: Board, loss: Array, lowers: Array, uppers: Array) -> Array:
-    """(lowers, uppers) the mean loss; NaN where the pair is not `allowed`, and everywhere without a question."""
+def surface(board: Board, loss: Array, lowers: Array, uppers: Array, among: Array | None = None) -> Array:
+    """(lowers, uppers) the mean loss, of the questions `among` (n,) alone; NaN where the pair is not `allowed`, and
+    everywhere without a question."""
     found = np.full((len(lowers), len(uppers)), np.nan)
-    if len(board):
+    which = slice(None) if among is None else among
+    if len(loss[which]):
         for place, each in rows(board, loss, lowers, uppers):
-            found[place] = each.mean(axis=0)
+            found[place] = each[which].mean(axis=0)
     return np.where(allowed(board, lowers, uppers), found, np.nan)
 
 
 def wrong_surface(board: Board, lowers: Array, uppers: Array) -> Array:
     """(lowers, uppers) the share of unanswerable questions that are CORRECT; NaN as in `surface`, or without any."""
-    others = board.part(~board.answerable)
-    return surface(others, np.tile(np.arange(3) == CORRECT, (len(others), 1)).astype(float), lowers, uppers)
+    is_correct = np.tile(np.arange(3) == CORRECT, (len(board), 1)).astype(float)
+    return surface(board, is_correct, lowers, uppers, ~board.answerable)
+
+
+def web_surface(board: Board, lowers: Array, uppers: Array) -> Array:
+    """(lowers, uppers) the share of questions that search the web; NaN as in `surface`."""
+    return surface(board, board.web.astype(float), lowers, uppers)
 
 
 def allowed(board: Board, lowers: Array, uppers: Array) -> Array:
     """(lowers, uppers) whether the policy may have that pair."""
     ordered = np.asarray(lowers)[:, None] <= np.asarray(uppers)[None, :]
     return ordered | board.policy.compares_two_scores
-
-
-def _is(wanted: Expected) -> Array:
-    return np.array([expected is wanted for expected in Expected])
-
-
-def _table(action: int, of: Array) -> Array:
-    """(expected, actions) 1 for `action` of those expected `of`."""
-    table = np.zeros((len(Expected), 3))
-    table[:, action] = of
-    return table
 
 
 # --- plateau ----------------------------------------------------------------------------------------------------------
@@ -144,7 +143,7 @@ def find_plateau(board: Board, loss: Array, lowers: Array, uppers: Array, may: A
     means = np.where(may, surface(board, loss, lowers, uppers), np.inf)
     first, second = np.unravel_index(means.argmin(), may.shape)
     best = int(first), int(second)
-    at_best = next(each for place, each in rows(board, loss, lowers[best[0] : best[0] + 1], uppers))[:, best[1]]
+    at_best = loss[np.arange(len(board)), board.actions(lowers[best[0]], uppers[best[1]])]
     near = np.zeros_like(may)
     for place, each in rows(board, loss, lowers, uppers):
         apart = each - at_best[:, None]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from crag_core.experiments.thresholds.objective import (
     find_plateau,
     losses,
     rows,
-    surface,
+    web_surface,
     wrong_surface,
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates, grid, rate
@@ -34,14 +35,13 @@ STEPS = 51
 """So that every threshold that can be chosen has two decimals, as on the screen."""
 CREDIBILITY = 50
 """Questions chosen on of which the choice counts half, the shipped pair the other half."""
-CARD = (("answered", 1), ("confidently_wrong", -1), ("discarded", -1), ("web", -1), ("cost", -1))
-"""What is told of a pair beside yours, and whether more of it is better; of the web only under a limit."""
 ONE_SIDED = NormalDist().inv_cdf(0.95)
 _DRAWS = 200
 _NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
 
-
-# --- recommendation ---------------------------------------------------------------------------------------------------
+Named = tuple[str, float, float]
+"""Thresholds with a name: (name, lower, upper)."""
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Recommendation:
     judged_on: int
     grid: Array
     plateau: Plateau | None = None
-    drawn: tuple[tuple[float, float], tuple[float, float]] | None = None
+    drawn: tuple[Span, Span] | None = None
     compared: tuple[Compared, ...] = ()
     guaranteed: Guarantee | None = None
     why_not: str = ""
@@ -102,24 +102,17 @@ class Recommendation:
 
 
 def recommend(
-    board: Board,
-    objective: Objective,
-    *,
-    own: Pair | None = None,
-    shipped: Pair | None = None,
-    others: tuple[tuple[str, float, float], ...] = (),
-    confidence: float | None = None,
-    steps: int = STEPS,
-    seed: int = 0,
+    board: Board, objective: Objective, *, own: Pair | None = None, others: tuple[Named, ...] = (), **how: Any
 ) -> Recommendation:
     """The best thresholds of `board` under `objective`, or `own`, where others are not shown to be better.
 
-    `own` are the thresholds in use and `shipped` those that few questions are drawn towards, both those of the policy
-    unless given; `others` are (name, lower, upper) to compare with. `confidence`: keep the limits of the objective with
-    that confidence (`guarantee`), not only on what was seen. The same arguments always give the same.
+    `own` are the thresholds in use, those of the policy unless given; `others` are to compare with. `how` is what
+    `choose` takes. The same arguments always give the same.
     """
-    chosen = choose(board, objective, shipped=shipped, confidence=confidence, steps=steps, seed=seed)
-    return accept(chosen, objective, own or board.policy.thresholds[:2], others)
+    return accept(choose(board, objective, **how), objective, own or board.policy.thresholds[:2], others)
+
+
+# --- choosing, on one half --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -138,13 +131,14 @@ def choose(
     shipped: Pair | None = None,
     confidence: float | None = None,
     steps: int = STEPS,
-    seed: int = 0,
 ) -> Chosen:
-    """The slow part of `recommend`, in which the thresholds in use have no part."""
-    axis, start = grid(steps), board.policy.thresholds[:2]
-    first = halves(board, seed)
-    refusal = _refusal(board, first)
-    if refusal:
+    """The slow part of `recommend`, in which the thresholds in use have no part.
+
+    `shipped` are those that few questions are drawn towards, those of the policy unless given. `confidence`: keep the
+    limits of the objective with that confidence (`guarantee`), not only on what was seen.
+    """
+    axis, start, first = grid(steps), board.policy.thresholds[:2], halves(board)
+    if refusal := _refusal(board, first):
         return Chosen(Recommendation(*start, 0, 0, axis, why_not=refusal))
     chosen_by, judged_by = board.part(first), board.part(~first)
     made = Recommendation(*start, len(chosen_by), len(judged_by), axis)
@@ -164,28 +158,91 @@ def choose(
         promised = guarantee(judged_by, path, objective, confidence)
         made = replace(made, guaranteed=promised)
         if promised.pair is None:
-            return Chosen(replace(made, why_not=promised.reason))
+            return Chosen(replace(made, why_not=promised.reason()))
         pair = promised.pair
-    return Chosen(replace(made, drawn=bootstrap(chosen_by, loss, axis, may, seed)), pair, judged_by)
+    return Chosen(replace(made, drawn=_resampled(chosen_by, loss, axis, may)), pair, judged_by)
+
+
+def halves(board: Board) -> Array:
+    """(n,) whether a question belongs to the half that thresholds are chosen on: one half of every expected route."""
+    first, draw = np.zeros(len(board), dtype=bool), np.random.default_rng(0)
+    for expected in np.unique(board.expected):
+        places = draw.permutation(np.flatnonzero(board.expected == expected))
+        first[places[: (len(places) + 1) // 2]] = True
+    return first
+
+
+def _refusal(board: Board, first: Array) -> str:
+    if len(board) < LEAST:
+        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed."
+    for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
+        if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
+            needed = f"{LEAST_OF_A_KIND} of each kind are needed"
+            return f"Thresholds cannot be chosen from {int(which.sum())} {kind} questions: {needed}."
+    if (board.deciding().settled >= 0).all():
+        return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
+    return ""
+
+
+def _excess_surface(board: Board, objective: Objective, axis: Array) -> Array:
+    """(lowers, uppers) as `_excess`; NaN where the policy may not have that pair."""
+    excess = np.where(allowed(board, axis, axis), 0.0, np.nan)
+    if objective.most_wrong is not None:
+        excess += np.maximum(wrong_surface(board, axis, axis) - objective.most_wrong, 0.0)
+    if objective.most_web is not None:
+        excess += np.maximum(web_surface(board, axis, axis) - objective.most_web, 0.0)
+    return excess
+
+
+def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
+    """`weight` of the way from the shipped pair to the chosen one, in hundredths."""
+    lower, upper = (round(weight * to + (1.0 - weight) * start, 2) for to, start in zip(chosen, shipped, strict=True))
+    return lower, upper
+
+
+def _resampled(board: Board, loss: Array, axis: Array, may: Array) -> tuple[Span, Span]:
+    """The middle 95 % of the best lower and of the best upper, over resampled questions.
+
+    Of cells that are equally good the mean counts.
+    """
+    n, random = len(board), np.random.default_rng(0)
+    draws = max(20, min(_DRAWS, _NUMBERS // n))
+    weights = random.multinomial(n, np.full(n, 1 / n), draws).astype(float)
+    sums = np.full((draws, len(axis), len(axis)), np.inf)
+    for place, each in rows(board, loss, axis, axis):
+        sums[:, place] = np.where(may[place], weights @ each, np.inf)
+    tied = sums <= sums.min(axis=(1, 2), keepdims=True) + 1e-9 * n
+    of_lower, of_upper = (
+        np.quantile((tied.sum(axis=other) * axis).sum(axis=1) / tied.sum(axis=(1, 2)), (0.025, 0.975)).tolist()
+        for other in (2, 1)
+    )
+    return tuple(of_lower), tuple(of_upper)
+
+
+# --- accepting, on the other half -------------------------------------------------------------------------------------
 
 
 def accept(
     chosen: Chosen,
     objective: Objective,
     own: Pair,
-    others: tuple[tuple[str, float, float], ...] = (),
+    others: tuple[Named, ...] = (),
+    names: tuple[str, str] = ("lower", "upper"),
 ) -> Recommendation:
-    """The chosen pair where the half that had no part in choosing bears it out, else `own`."""
+    """The chosen pair where the half that had no part in choosing bears it out, else `own`.
+
+    `names` are those of the two thresholds in the reason to keep yours.
+    """
     if chosen.pair is None or chosen.judged_by is None:
         return replace(chosen.found, lower=own[0], upper=own[1])
     board = chosen.judged_by
     mine, other = compare(board, objective, (("yours", *own), ("recommended", *chosen.pair)))
     broken, misses = (_breaks(one.rates, objective) for one in (mine, other))
     promised, is_nearer = chosen.found.guaranteed, _excess(other.rates, objective) < _excess(mine.rates, objective)
-    keep = "" if promised or is_nearer else _why_keep(board, objective, own, chosen.pair, broken, misses)
+    keep = "" if promised or is_nearer else _why_keep(board, objective, own, chosen.pair, broken, misses, names)
     if np.allclose(own, chosen.pair, rtol=0, atol=1e-6):  # but for the rounding of a file
         keep = "The best pair that was found is yours."
-    elif not (keep or is_better_somewhere(other, mine, objective)):
+    elif not (keep or _is_better_somewhere(other, mine, objective)):
         figures = beside(other, mine, objective)
         keep = f"On {len(board)} held-out questions the best other pair is better in none of these: {figures}."
         if promised and not promised.covers(*own):
@@ -204,50 +261,40 @@ def accept(
     )
 
 
-def card(one: Compared, objective: Objective) -> dict[str, float | None]:
-    """The figures of `CARD` as they are shown: shares in whole percents, the cost with two decimals."""
-    shares = {name: getattr(one.rates, name) for name, _ in CARD if name != "cost"}
-    if objective.most_wrong is None:
-        del shares["web"]
-    return {name: share and round(share.value, 2) for name, share in shares.items()} | {"cost": round(one.cost, 2)}
+def compare(board: Board, objective: Objective, named: tuple[Named, ...]) -> tuple[Compared, ...]:
+    """Each of `named` over the questions of `board`, the differences to the first."""
+    loss = _mistakes_and_effort(board, objective)
+    found: list[Compared] = []
+    own: Array | None = None
+    for name, lower, upper in named:
+        actions = board.actions(lower, upper)
+        each = loss[np.arange(len(board)), actions]
+        saved = None if own is None else _paired(each - own)
+        own = each if own is None else own
+        found.append(Compared(name, lower, upper, rate(board, actions), float(each.mean()), saved))
+    return tuple(found)
 
 
-def beside(one: Compared, yours: Compared, objective: Objective) -> str:
-    """The figures of `card` in words, each with that of yours."""
-    own = card(yours, objective)
-    told = {"discarded": "answer discarded", "web": "web searches"}
-    return ", ".join(
-        f"{told.get(name, name.replace('_', ' '))} {_figure(name, value)} (yours {_figure(name, own[name])})"
-        for name, value in card(one, objective).items()
-        if value is not None
-    )
+def _mistakes_and_effort(board: Board, objective: Objective) -> Array:
+    """`losses` without the weight that a limit puts on web searches."""
+    return losses(board, Objective(objective.costs))
 
 
-def _figure(name: str, value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}" if name == "cost" else f"{value:.0%}"
+def _paired(apart: Array) -> Estimate:
+    mean, half = float(apart.mean()), Z95 * float(apart.std(ddof=1)) / np.sqrt(len(apart))
+    return Estimate(mean, mean - half, mean + half)
 
 
-def is_better_somewhere(one: Compared, other: Compared, objective: Objective) -> bool:
-    """Whether a figure that is shown of `one` is better than that of `other`."""
-    pair = card(one, objective), card(other, objective)
-    return any(sign * (pair[0][name] or 0.0) > sign * (pair[1][name] or 0.0) for name, sign in CARD if name in pair[0])
-
-
-def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
-    """`weight` of the way from the shipped pair to the chosen one, in hundredths."""
-    lower, upper = (round(weight * to + (1.0 - weight) * start, 2) for to, start in zip(chosen, shipped, strict=True))
-    return lower, upper
-
-
-def _why_keep(board: Board, objective: Objective, own: Pair, chosen: Pair, broken: str, misses: str) -> str:
+def _why_keep(
+    board: Board, objective: Objective, own: Pair, chosen: Pair, broken: str, misses: str, names: tuple[str, str]
+) -> str:
     """In words and figures; "" where `chosen` is better on these questions by more than chance, and breaks no limit."""
-    lower, upper = readable(*chosen)
-    other = f"On {len(board)} held-out questions the best other pair (lower {lower}, upper {upper})"
+    pair = ", ".join(f"{name} {value}" for name, value in zip(names, readable(*chosen), strict=True))
+    other = f"On {len(board)} held-out questions the best other pair ({pair})"
     if broken or misses:
         return f"{other} comes no nearer to the limit: {misses}." if broken else f"{other} breaks the limit: {misses}."
-    loss = losses(board, replace(objective, most_wrong=None, most_web=None))
-    if objective.most_wrong is not None:
-        loss = board.web.astype(float)
+    by_cost = objective.most_wrong is None
+    loss = _mistakes_and_effort(board, objective) if by_cost else board.web.astype(float)
     at, places = [board.actions(*pair) for pair in (own, chosen)], np.arange(len(board))
     mine, theirs = (loss[places, actions] for actions in at)
     moves = {(a, b) for a, b in zip(*(actions.tolist() for actions in at), strict=True) if a != b}
@@ -255,10 +302,8 @@ def _why_keep(board: Board, objective: Objective, own: Pair, chosen: Pair, broke
     apart = np.append(mine - theirs, -worst)
     if float(apart.mean()) - ONE_SIDED * float(apart.std(ddof=1)) / np.sqrt(len(apart)) > 0.0:
         return ""
-    what = "cost" if objective.most_wrong is None else "searched the web for"
-    means = [float(each.mean()) for each in (theirs, mine)]
-    of_theirs, of_mine = (f"{mean:.2f}" if objective.most_wrong is None else f"{mean:.1%}" for mean in means)
-    return f"{other} {what} {of_theirs} (yours {of_mine}): no better than chance."
+    what, kind = ("cost", ".2f") if by_cost else ("searched the web for", ".1%")
+    return f"{other} {what} {theirs.mean():{kind}} (yours {mine.mean():{kind}}): no better than chance."
 
 
 def _breaks(found: Rates, objective: Objective) -> str:
@@ -285,72 +330,38 @@ def _limited(found: Rates, objective: Objective) -> list[tuple[str, Estimate, fl
     return [(what, share, most) for what, share, most in both if share is not None and most is not None]
 
 
-def halves(board: Board, seed: int = 0) -> Array:
-    """(n,) whether a question belongs to the half that thresholds are chosen on: one half of every expected route."""
-    first, draw = np.zeros(len(board), dtype=bool), np.random.default_rng(seed)
-    for expected in np.unique(board.expected):
-        places = draw.permutation(np.flatnonzero(board.expected == expected))
-        first[places[: (len(places) + 1) // 2]] = True
-    return first
+# --- a pair beside yours ----------------------------------------------------------------------------------------------
 
 
-def compare(board: Board, objective: Objective, named: tuple[tuple[str, float, float], ...]) -> tuple[Compared, ...]:
-    """Each of `named` (name, lower, upper) over the questions of `board`, the differences to the first."""
-    loss = losses(board, replace(objective, most_wrong=None, most_web=None))
-    found: list[Compared] = []
-    own: Array | None = None
-    for name, lower, upper in named:
-        actions = board.actions(lower, upper)
-        each = loss[np.arange(len(board)), actions]
-        saved = None if own is None else _paired(each - own)
-        own = each if own is None else own
-        found.append(Compared(name, lower, upper, rate(board, actions), float(each.mean()), saved))
-    return tuple(found)
+def card(one: Compared, objective: Objective) -> dict[str, float | None]:
+    """The figures that are shown of a pair beside yours: shares in whole percents, the cost with two decimals.
 
-
-def bootstrap(
-    board: Board, loss: Array, axis: Array, may: Array, seed: int, draws: int = _DRAWS
-) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The middle 95 % of the best lower and of the best upper, over resampled questions.
-
-    Of cells that are equally good the mean counts.
+    Less is better, but of "answered".
     """
-    n, random = len(board), np.random.default_rng(seed)
-    draws = max(20, min(draws, _NUMBERS // max(n, 1)))
-    weights = random.multinomial(n, np.full(n, 1 / n), draws).astype(float)
-    sums = np.full((draws, len(axis), len(axis)), np.inf)
-    for place, each in rows(board, loss, axis, axis):
-        sums[:, place] = np.where(may[place], weights @ each, np.inf)
-    tied = sums <= sums.min(axis=(1, 2), keepdims=True) + 1e-9 * n
-    count = tied.sum(axis=(1, 2))
-    found = [np.quantile((tied.sum(axis=other) * axis).sum(axis=1) / count, (0.025, 0.975)) for other in (2, 1)]
-    (low, high), (other_low, other_high) = found
-    return (float(low), float(high)), (float(other_low), float(other_high))
-
-
-def _excess_surface(board: Board, objective: Objective, axis: Array) -> Array:
-    """(lowers, uppers) as `_excess`; NaN where the policy may not have that pair."""
-    excess = np.where(allowed(board, axis, axis), 0.0, np.nan)
+    rates = one.rates
+    shares = [("answered", rates.answered), ("confidently wrong", rates.confidently_wrong)]
+    shares.append(("answer discarded", rates.discarded))
     if objective.most_wrong is not None:
-        excess += np.maximum(wrong_surface(board, axis, axis) - objective.most_wrong, 0.0)
-    if objective.most_web is not None:
-        excess += np.maximum(surface(board, board.web.astype(float), axis, axis) - objective.most_web, 0.0)
-    return excess
+        shares.append(("web searches", rates.web))
+    return {name: round(share.value, 2) if share else None for name, share in shares} | {"cost": round(one.cost, 2)}
 
 
-def _refusal(board: Board, first: Array) -> str:
-    if len(board) < LEAST:
-        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed."
-    for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
-        if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
-            have = int(which.sum())
-            needed = f"{LEAST_OF_A_KIND} of each kind are needed"
-            return f"Thresholds cannot be chosen from {have} {kind} questions: {needed}."
-    if (board.deciding().settled >= 0).all():
-        return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
-    return ""
+def beside(one: Compared, yours: Compared, objective: Objective) -> str:
+    """The figures of `card` in words, each with that of yours."""
+    own = card(yours, objective)
+    return ", ".join(
+        f"{name} {_figure(name, value)} (yours {_figure(name, own[name])})"
+        for name, value in card(one, objective).items()
+        if value is not None
+    )
 
 
-def _paired(apart: Array) -> Estimate:
-    mean, half = float(apart.mean()), Z95 * float(apart.std(ddof=1)) / np.sqrt(len(apart))
-    return Estimate(mean, mean - half, mean + half)
+def _figure(name: str, value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if name == "cost" else f"{value:.0%}"
+
+
+def _is_better_somewhere(one: Compared, other: Compared, objective: Objective) -> bool:
+    """Whether a figure that is shown of `one` is better than that of `other`."""
+    own = card(other, objective)
+    gains = {name: (own[name] or 0.0) - (value or 0.0) for name, value in card(one, objective).items()}
+    return gains.pop("answered") < 0 or any(gain > 0 for gain in gains.values())

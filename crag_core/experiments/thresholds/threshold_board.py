@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,7 @@ KEPT = 0.95
 """Of the sentences that answer: what a good cut-off keeps."""
 
 
-@dataclass(frozen=True)
-class ComparedScores:
+class ComparedScores(NamedTuple):
     """By question: the score compared with `upper`, the one compared with `lower` (NaN: none), an action that no
     threshold changes (-1: none), and whether the grades agree so well that a score between the thresholds counts as
     CORRECT."""
@@ -43,9 +42,6 @@ class ComparedScores:
     lower: Array
     settled: Array
     agrees: Array
-
-    def part(self, which: Array) -> ComparedScores:
-        return ComparedScores(self.upper[which], self.lower[which], self.settled[which], self.agrees[which])
 
 
 def deciding_scores(policy: Policy, questions: Sequence[Evidence], lower: float) -> ComparedScores:
@@ -93,15 +89,10 @@ class Board:
         """The same policy over some of the questions, (n,) of bool; what was worked out for all is not done again."""
         found = Board(self.policy, [self.cases[n] for n in np.flatnonzero(which)], self.judge, writer=self.writer)
         self.deciding()
-        found._known = {at: known.part(which) for at, known in self._known.items()}
+        found._known = {at: ComparedScores(*(each[which] for each in known)) for at, known in self._known.items()}
         for name in ("expected", "answerable", "web", "calls", "ungraded"):
             vars(found)[name] = getattr(self, name)[which]  # where a cached property keeps its value
         return found
-
-    @property
-    def depends_on_lower(self) -> bool:
-        """Whether `lower` has a part in what is CORRECT, and so in the scores themselves."""
-        return self.policy.score == "mean_of_kept"
 
     @cached_property
     def expected(self) -> Array:
@@ -116,13 +107,10 @@ class Board:
     def deciding(self, lower: float | None = None) -> ComparedScores:
         """(n,) each; `lower` None: that of the policy."""
         lower = self.policy.lower if lower is None else lower
-        at = lower if self.depends_on_lower else 0.0
+        at = lower if self.policy.score == "mean_of_kept" else 0.0  # has `lower` a part in the scores themselves?
         if at not in self._known:
-            self._known[at] = self._decide_at(at)
+            self._known[at] = deciding_scores(self.policy, self.evidence, at)
         return self._known[at]
-
-    def _decide_at(self, lower: float) -> ComparedScores:
-        return deciding_scores(self.policy, self.evidence, lower)
 
     @cached_property
     def evidence(self) -> list[Evidence]:
@@ -158,15 +146,14 @@ class Board:
         Where that depends on refinement, something is taken to be left of every passage: sentences are not scored here.
         """
         # Where there is nothing to decide by, AMBIGUOUS is settled, and nothing else settles it.
-        measured = self.deciding().settled != AMBIGUOUS
-        searched = [
-            self._searches(seen, bool(is_measured)) for seen, is_measured in zip(self.evidence, measured, strict=True)
-        ]
-        return np.array(searched, dtype=bool).reshape(-1, len(ACTIONS))
-
-    def _searches(self, seen: Evidence, is_measured: bool) -> list[bool]:
-        by = Scored("score") if is_measured else Scored("ungraded", settled=Action.AMBIGUOUS, is_known=False)
-        return [crag.plan(self.policy, action, by, seen).web for action in ACTIONS]
+        known = Scored("score"), Scored("ungraded", settled=Action.AMBIGUOUS, is_known=False)
+        by = [known[int(settled == AMBIGUOUS)] for settled in self.deciding().settled]
+        plans = (
+            crag.plan(self.policy, action, score, seen)
+            for seen, score in zip(self.evidence, by, strict=True)
+            for action in ACTIONS
+        )
+        return np.array([plan.web for plan in plans], dtype=bool).reshape(-1, len(ACTIONS))
 
     @cached_property
     def calls(self) -> Array:
@@ -184,13 +171,14 @@ class Board:
     @cached_property
     def ungraded(self) -> Array:
         """(n,) whether a passage that counts has no grade; of a whole context, whether nobody has judged it."""
+        return np.array([self._lacks_a_grade(case) for case in self.cases], dtype=bool)
+
+    def _lacks_a_grade(self, case: Case) -> bool:
+        scored = case.scored
         if self.policy.judges_together:
-            return np.array([SUFFICIENCY not in dict(case.scored.signals) for case in self.cases], dtype=bool)
-        top = self.policy.top
-        cases = [case.scored for case in self.cases]
-        known = [{grade.passage_id for grade in one.grades or () if grade.score is not None} for one in cases]
-        gaps = [any(p.id not in ids for p in one.passages[:top]) for one, ids in zip(cases, known, strict=True)]
-        return np.array(gaps, dtype=bool)
+            return SUFFICIENCY not in dict(scored.signals)
+        known = {grade.passage_id for grade in scored.grades or () if grade.score is not None}
+        return any(passage.id not in known for passage in scored.passages[: self.policy.top])
 
 
 def grid(steps: int) -> Array:
@@ -233,22 +221,21 @@ class Rates:
 
 def rate(board: Board, actions: Array) -> Rates:
     """Of all questions of `board` when they take `actions`, (n,) places in `ACTIONS`."""
-    n = len(board)
+    n, answerable, everything = len(board), board.answerable, np.ones(len(board), dtype=bool)
     accepted = np.array([[action in expected.actions for action in ACTIONS] for expected in Expected])
-    answered, web = board.answerable, _at(board.web, actions)
-    calls = _at(board.calls, actions)
+    web, calls = (table[np.arange(n), actions] for table in (board.web, board.calls))
     return Rates(
         questions=n,
-        answered=_share(actions == CORRECT, answered),
-        confidently_wrong=_share(actions == CORRECT, ~answered),
-        needless_web=_share(web, answered),
-        missed_web=_share(~web, ~answered),
-        ungraded=_share(board.ungraded, np.ones(n, dtype=bool)),
-        discarded=_share(actions == INCORRECT, answered),
-        right=_share(accepted[board.expected, actions], np.ones(n, dtype=bool)),
-        web=_share(web, np.ones(n, dtype=bool)),
+        answered=_share(actions == CORRECT, answerable),
+        confidently_wrong=_share(actions == CORRECT, ~answerable),
+        needless_web=_share(web, answerable),
+        missed_web=_share(~web, ~answerable),
+        ungraded=_share(board.ungraded, everything),
+        discarded=_share(actions == INCORRECT, answerable),
+        right=_share(accepted[board.expected, actions], everything),
+        web=_share(web, everything),
         calls=float(calls.mean()) if n else 0.0,
-        answerable=int(answered.sum()),
+        answerable=int(answerable.sum()),
     )
 
 
@@ -256,11 +243,6 @@ def confusion(board: Board, actions: Array) -> Array:
     """(4, 3) counts: places in `Expected`, places in `ACTIONS`."""
     counts = np.bincount(board.expected * len(ACTIONS) + actions, minlength=len(Expected) * len(ACTIONS))
     return counts.reshape(len(Expected), len(ACTIONS))
-
-
-def _at(table: Array, actions: Array) -> Array:
-    """(n,) each question's entry for the action it takes."""
-    return np.asarray(table[np.arange(len(actions)), actions])
 
 
 def _share(hits: Array, among: Array) -> Estimate | None:
@@ -279,9 +261,8 @@ class SentenceCurve:
     cutoffs: Array
     text: Array
     answers: Array
-    sentences: int
     best: float
-    holding: int = 0
+    holding: int
 
 
 def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
@@ -298,4 +279,4 @@ def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
     answers = above[answering].mean(axis=0)
     enough = np.flatnonzero(answers >= KEPT)
     best = float(cutoffs[enough[-1]]) if enough.size else 0.0
-    return SentenceCurve(cutoffs, text, answers, len(strips), best, int(answering.sum()))
+    return SentenceCurve(cutoffs, text, answers, best, int(answering.sum()))

@@ -1,4 +1,7 @@
-"""Chosen thresholds as plain data, for the Tune page and the report: error rates, and how far to trust them."""
+"""Chosen thresholds as plain data, for the Tune page and the report: error rates, and how far to trust them.
+
+`names` are those of the lower and the upper threshold.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from dataclasses import dataclass
 from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Plateau
-from crag_core.experiments.thresholds.recommend import Recommendation
+from crag_core.experiments.thresholds.recommend import Recommendation, Span
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates
 from crag_core.view.score_words import threshold_names
 
-Marks = tuple[tuple[str, float], ...]
-"""Thresholds by name."""
+Names = tuple[str, str]
+NAMES: Names = ("lower", "upper")
 _RATES = (
     ("answered", "Answered", "Of the questions that the documents answer: CORRECT, so answered from them."),
     ("confidently_wrong", "Confidently wrong", "Of the questions that the documents do not answer: taken for answered "
@@ -32,19 +35,13 @@ _RATES = (
 COSTS = (
     ("wrong", "Wrong answer", "A question that the documents do not answer is CORRECT, and is answered from them."),
     ("missed", "Discarded answer", "A question that they do answer is INCORRECT: its evidence is set aside."),
-    (
-        "mixed_up",
-        "Mixed-up route",
-        "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly answer.",
-    ),
+    ("mixed_up", "Mixed-up route", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly "
+     "answer."),
     ("web", "Web search", "The unit of all costs, unless they are changed."),
     ("call", "Model call", "Grading, queries and the answer."),
-)
+)  # fmt: skip
 """(field of `Costs`, title, meaning)"""
-COMPARED = (
-    *("Thresholds", "Lower", "Upper", "Answered", "Confidently wrong", "Needless web", "Answer discarded", "Web rate"),
-    *("Cost", "Costs more than the first"),
-)
+_COMPARED = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
 _NEARLY_ALL = 0.99
 """A web rate from which on the thresholds hardly decide anything."""
 
@@ -72,7 +69,7 @@ def _rate(name: str, meaning: str, share: Estimate | None, among: int) -> RateFi
     if share is None:
         return RateFigure("", name, "No such question.", meaning)
     hits = f"{round(share.value * among)} of {among}"
-    return RateFigure(f"{share.value:.1%}", name, f"{hits}; 95%: {_interval(share)}", meaning)
+    return RateFigure(f"{share.value:.1%}", name, f"{hits}; {_interval(share)}", meaning)
 
 
 def describe_effort(rates: Rates) -> str:
@@ -82,16 +79,17 @@ def describe_effort(rates: Rates) -> str:
 # --- trust ------------------------------------------------------------------------------------------------------------
 
 
-def recommendation_lines(found: Recommendation, is_own: bool = True) -> tuple[str, ...]:
+def recommendation_lines(found: Recommendation, is_own: bool = True, names: Names = NAMES) -> tuple[str, ...]:
     """How recommended thresholds came about, and how far others would do; `is_own`: they are those that are shown."""
-    return () if found.why_not else (*limit_lines(found), *_lines(found, is_own))
+    return () if found.why_not else (*limit_lines(found), *_lines(found, is_own, names))
 
 
-def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
+def _lines(found: Recommendation, is_own: bool, names: Names) -> Iterator[str]:
+    pair = describe_pair(found.lower, found.upper, names)
     if found.keep:
-        yield f"Nothing better found: keep yours, {describe_pair(found.lower, found.upper)}. {found.keep}"
+        yield f"Nothing better found: keep yours, {pair}. {found.keep}"
         return
-    who = "These thresholds" if is_own else f"The recommended thresholds, {describe_pair(found.lower, found.upper)},"
+    who = "These thresholds" if is_own else f"The recommended thresholds, {pair},"
     chosen, others = counted(found.chosen_on, "question"), counted(found.judged_on, "other question")
     if found.guaranteed:
         yield (
@@ -100,11 +98,12 @@ def _lines(found: Recommendation, is_own: bool) -> Iterator[str]:
     else:
         yield f"{who} were chosen on {chosen} and judged on {others}."
     if found.plateau:
-        yield _describe_plateau(found, found.plateau)
+        yield _describe_plateau(found, found.plateau, names)
     if found.drawn:
-        lower, upper = (_span(*ends, "is", "lies between", "and") for ends in found.drawn)
+        spans = zip(names, found.drawn, strict=True)
+        best = (f"the best {name} {_span(span, 'is', 'lies between', 'and')}" for name, span in spans)
         aside = " (without the promise)" if found.guaranteed else ""
-        yield f"Resampled questions, 95%{aside}: the best lower {lower}, the best upper {upper}."
+        yield f"Resampled questions, 95%{aside}: {', '.join(best)}."
     web = found.compared[0].rates.web if found.compared else None
     if web is not None and web.value >= _NEARLY_ALL:
         yield (
@@ -120,9 +119,9 @@ def limit_lines(found: Recommendation) -> Iterator[str]:
         yield f"No pair that was found keeps the limit. This one comes nearest: {found.misses}."
 
 
-def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
+def _describe_plateau(found: Recommendation, plateau: Plateau, names: Names) -> str:
     count = int(plateau.cells.sum())
-    (low, high), (first, last) = ((float(found.grid[at]) for at in plateau.span(axis)) for axis in (0, 1))
+    spans = [plateau.span(axis) for axis in (0, 1)]
     if plateau.is_everywhere:
         return "On the questions they were chosen on, all thresholds do equally well: none is preferred."
     if found.guaranteed:
@@ -136,29 +135,28 @@ def _describe_plateau(found: Recommendation, plateau: Plateau) -> str:
         return "They alone are best on the questions they were chosen on."
     else:
         start = "They are the middle of a plateau. On the questions they were chosen on,"
-    sides = [end - begin + 1 for begin, end in (plateau.span(0), plateau.span(1))]
-    every = "" if count == sides[0] * sides[1] else ", though not in every combination"
-    lower, upper = _span(low, high, "of", "from", "to"), _span(first, last, "of", "from", "to")
-    return f"{start} all thresholds do as well with lower {lower} and upper {upper}{every}."
+    (low, high), (first, last) = spans
+    every = "" if count == (high - low + 1) * (last - first + 1) else ", though not in every combination"
+    ends = ((float(found.grid[begin]), float(found.grid[end])) for begin, end in spans)
+    reach = " and ".join(f"{name} {_span(one, 'of', 'from', 'to')}" for name, one in zip(names, ends, strict=True))
+    return f"{start} all thresholds do as well with {reach}{every}."
 
 
-def _span(low: float, high: float, one: str, start: str, end: str) -> str:
-    first, last = readable(low, high)
-    return f"{one} {first}" if low == high else f"{start} {first} {end} {last}"
+def _span(ends: Span, one: str, start: str, end: str) -> str:
+    first, last = readable(*ends)
+    return f"{one} {first}" if ends[0] == ends[1] else f"{start} {first} {end} {last}"
 
 
-def compared_rows(found: Recommendation) -> tuple[tuple[str, ...], ...]:
-    """Under `COMPARED`: the recommended thresholds first, then others, on the same questions."""
-    fields = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
-    return tuple(
-        (
-            *(one.name, *readable(one.lower, one.upper)),
-            *(_share(getattr(one.rates, field)) for field in fields),
-            f"{one.cost:.2f}",
-            describe_saved(one.saved, 2) if one.saved else "–",
-        )
+def compared_rows(found: Recommendation, names: Names = NAMES) -> list[dict[str, str]]:
+    """By title: the recommended thresholds first, then others, on the same questions."""
+    titles = {field: title for field, title, _ in _RATES}
+    return [
+        {"Thresholds": one.name}
+        | {name.capitalize(): value for name, value in zip(names, readable(one.lower, one.upper), strict=True)}
+        | {titles[field]: _share(getattr(one.rates, field)) for field in _COMPARED}
+        | {"Cost": f"{one.cost:.2f}", "Costs more than the first": describe_saved(one.saved, 2) if one.saved else "–"}
         for one in found.compared
-    )
+    ]
 
 
 def describe_saved(saved: Estimate, digits: int) -> str:
@@ -174,8 +172,11 @@ def compared_on(found: Recommendation) -> str:
     return f"on {counted(found.judged_on, 'held-out question')}, {rates.answerable} of them answerable; 95% intervals"
 
 
-def compared_scores(board: Board, lower: float, upper: float) -> tuple[tuple[str, Array, Marks], ...]:
-    """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds."""
+def compared_scores(
+    board: Board, lower: float, upper: float
+) -> tuple[tuple[str, Array, tuple[tuple[str, float], ...]], ...]:
+    """The numbers that are compared with a threshold: what each is, its values by question, and its thresholds by
+    name."""
     known = board.deciding(lower)
     if bool((abs(known.upper - known.lower) > 0).any()):  # they are compared with different numbers
         first, second = threshold_names(board.policy)
@@ -194,5 +195,5 @@ def _interval(share: Estimate) -> str:
     return f"{100 * share.low:.1f}–{share.high:.1%}"
 
 
-def describe_pair(lower: float, upper: float) -> str:
-    return "lower {} and upper {}".format(*readable(lower, upper))
+def describe_pair(lower: float, upper: float, names: Names = NAMES) -> str:
+    return " and ".join(f"{name} {value}" for name, value in zip(names, readable(lower, upper), strict=True))

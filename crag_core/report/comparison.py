@@ -1,4 +1,4 @@
-"""Configurations side by side on one labelled set, as a page of its own."""
+"""Configurations side by side on one labelled set: a table of every measure, and a page of its own with it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ from itertools import groupby
 from crag_core.base.text.display import counted, limit_text, readable
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import STAND_IN, Doubtful
-from crag_core.experiments.comparison.table import Row, Table
+from crag_core.experiments.comparison import table as measured
+from crag_core.experiments.comparison.metrics import Measure, Unit
+from crag_core.experiments.comparison.table import Table, figure
 from crag_core.experiments.labelled.questions import LABELS, Expected
-from crag_core.experiments.statistics.intervals import DRAWS
-from crag_core.report import tables
-from crag_core.report.comparison.view import (
-    DIRECTIONS,
-    UNCLEAR,
-    VERDICTS,
-    describe_found,
-    describe_gain,
-    title_of,
-    tone_of,
-)
-from crag_core.report.tables import Cell, Grid, Section
+from crag_core.experiments.statistics.intervals import DRAWS, Estimate
+from crag_core.report.tables import NO_NAME, Cell, Grid, Row, Section, render_tables
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import RunSettings
 
+BETTER, WORSE, DIFFERENT, UNCLEAR = "correct", "incorrect", "either", "open"
+"""Tones, which name the colour; DIFFERENT is certain, and neither better nor worse."""
+VERDICTS = {BETTER: "better", WORSE: "worse", DIFFERENT: "different", UNCLEAR: ""}
+_DIRECTIONS = {1: "more is better", -1: "less is better", 0: "neither is better"}
 _LEAD = (
     "A question can be answered from chunks that are found for it in documents. Corrective RAG (CRAG) grades these "
     "chunks first, and answers from them, looks for more, or sets them aside. This page tells what became of the same "
@@ -61,16 +57,15 @@ class Comparison:
 
 def render_comparison(table: Table, about: Comparison) -> str:
     """The page as HTML: every figure is one of `table`, and every gain is over its first configuration."""
-    return tables.render_tables(
-        "Comparison", about.labelled, about.created, _LEAD, tuple(_sections(table, about)), "runs that were recorded"
-    )
+    sections = tuple(_sections(table, about))
+    return render_tables("Comparison", about.labelled, about.created, _LEAD, sections, "runs that were recorded")
 
 
 def _sections(table: Table, about: Comparison) -> Iterator[Section]:
     names = f"{counted(len(table.names), 'configuration')} on {counted(len(table.questions), 'question')}"
     labels = [asked.expected for asked in table.questions]
     kinds = [f"{labels.count(one)} {LABELS[one]}" for one in Expected if one in labels]
-    lines = [f"{names} of the set “{about.labelled.strip() or tables.NO_NAME}”.", *kinds]
+    lines = [f"{names} of the set “{about.labelled.strip() or NO_NAME}”.", *kinds]
     if table.left_out:
         verb = "is" if table.left_out == 1 else "are"
         lines.append(
@@ -99,37 +94,78 @@ def _reading(table: Table) -> str:
     )
 
 
-def measures(table: Table) -> Grid:
-    """Every measure with its interval, and below it what is gained over the first configuration."""
-    rows: list[tables.Row] = []
-    for group, members in groupby(table.rows, lambda row: row.measure.group):
-        rows += [(Cell(group),), *map(_measure, members)]
-    return Grid("Measures of each configuration", ("Measure", *table.names), tuple(rows))
-
-
-def _measure(row: Row) -> tables.Row:
-    measure, is_alike = row.measure, len({cell.counted for cell in row.cells}) == 1
-    about = f"{measure.description}; {DIRECTIONS[measure.better]}"
-    cells = [Cell(title_of(measure), f"{about}. {counted(row.cells[0].counted, 'question')}" if is_alike else about)]
-    for cell in row.cells:
-        found, gain, tone = describe_found(cell.found, measure.unit), "", tone_of(measure, cell)
-        if cell.gain:
-            told = describe_gain(cell, measure.unit)
-            parts = (told.value, "" if tone == UNCLEAR else VERDICTS[tone], told.interval and f"({told.interval})")
-            gain = " ".join(filter(None, parts))
-        among = "" if is_alike else counted(cell.counted, "question")
-        cells.append(Cell(found.value, "; ".join(filter(None, (found.interval, among))), gain, tone))
-    return tuple(cells)
-
-
 def _routes(table: Table) -> Grid:
-    rows: list[tables.Row] = []
+    rows: list[Row] = []
     for name in table.names:
         rows.append((Cell(name),))
         for expected, counts in table.confusion(name).items():
             taken = (Cell(str(count), is_wanted=action in expected.actions) for action, count in counts.items())
             rows.append((Cell(LABELS[expected]), Cell(str(sum(counts.values()))), *taken))
     return Grid("Questions by label and by route; ✓ is what the label asks for", ("Label", "All", *Action), tuple(rows))
+
+
+# --- every measure ----------------------------------------------------------------------------------------------------
+
+
+def measures(table: Table) -> Grid:
+    """Every measure with its interval, and below it what is gained over the first configuration."""
+    rows: list[Row] = []
+    for group, members in groupby(table.rows, lambda row: row.measure.group):
+        rows += [(Cell(group),), *map(_measure, members)]
+    return Grid("Measures of each configuration", ("Measure", *table.names), tuple(rows))
+
+
+def _measure(row: measured.Row) -> Row:
+    measure, is_alike = row.measure, len({cell.counted for cell in row.cells}) == 1
+    about = f"{measure.description}; {_DIRECTIONS[measure.better]}"
+    cells = [Cell(measure.title, f"{about}. {counted(row.cells[0].counted, 'question')}" if is_alike else about)]
+    for cell in row.cells:
+        value, interval = describe_found(cell.found, measure.unit)
+        among = "" if is_alike else counted(cell.counted, "question")
+        tone = tone_of(measure, cell)
+        gain = describe_gain(cell, measure.unit, VERDICTS[tone])
+        cells.append(Cell(value, "; ".join(filter(None, (interval, among))), gain, tone))
+    return tuple(cells)
+
+
+def tone_of(measure: Measure, cell: measured.Cell) -> str:
+    """Only a gain whose interval leaves 0 out is better or worse."""
+    if cell.gain is None or not cell.is_certain:
+        return UNCLEAR
+    if not measure.better:
+        return DIFFERENT
+    return BETTER if (cell.gain.low > 0) is (measure.better > 0) else WORSE
+
+
+def describe_found(found: Estimate | None, unit: Unit) -> tuple[str, str]:
+    """The value and its interval, "" where there is none to show."""
+    if found is None:
+        return "–", ""
+    ends = f"{figure(found.low, unit)} to {figure(found.high, unit)}" if found.has_interval else ""
+    return figure(found.value, unit), ends
+
+
+def describe_gain(cell: measured.Cell, unit: Unit, verdict: str = "") -> str:
+    """With its interval, of shares in percentage points without the word; "" for the first configuration."""
+    if cell.gain is None:
+        return ""
+    value = "no difference" if cell.is_same else _size(cell.gain.value, unit)
+    ends = f"({_end(cell.gain.low, unit)} to {_end(cell.gain.high, unit)})" if cell.gain.has_interval else ""
+    return " ".join(filter(None, (value, verdict, ends)))
+
+
+def _size(size: float, unit: Unit) -> str:
+    """What rounds to 0 has no sign."""
+    text = figure(size, unit, signed=True).removesuffix("%")
+    return text if float(text) else text.lstrip("+")
+
+
+def _end(end: float, unit: Unit) -> str:
+    """An end that would round to 0 and is not 0 says so: it makes a gain certain or not."""
+    text = _size(end, unit)
+    if end == 0 or float(text):
+        return text
+    return "just above 0" if end > 0 else "just below 0"
 
 
 def described(made: RunSettings, searched: str = "") -> str:
@@ -142,8 +178,7 @@ def described(made: RunSettings, searched: str = "") -> str:
         parts = [f"policy {policy.title}", "nothing is graded"]
     else:
         lower, upper, cutoff = (readable(one)[0] for one in policy.thresholds)
-        parts.append(f"lower {lower}, upper {upper}, sentence cut-off {cutoff}")
-        parts.append(limit_text(policy.refinement.top))
+        parts += [f"lower {lower}, upper {upper}, sentence cut-off {cutoff}", limit_text(policy.refinement.top)]
     if policy.doubtful is Doubtful.ABSTAIN:
         parts.append("abstains where it is in doubt")
     if made.writer == EXTRACTIVE and policy.needs_model:

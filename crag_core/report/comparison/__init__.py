@@ -1,1 +1,0 @@
-"""The report of configurations side by side."""
