@@ -11,8 +11,7 @@ import pytest
 
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import HistoryUnavailable
-from crag_core.storage import database
-from crag_core.storage.history import HistoryStore
+from crag_core.storage.history import HistoryStore, database
 from crag_core.storage.history.runs import EVERYTHING
 from crag_core.trace.feedback import Mark
 from tests.storage.history_parts import route_label, run, whole_run

@@ -29,7 +29,6 @@ AS_IN_A_FILE: list[Callable[[HistoryStore], None]] = [
 
 
 def close(store: HistoryStore) -> None:
-    assert store._database is not None
     store._database.close()
 
 

@@ -67,8 +67,8 @@ def test_what_breaks_off_half_way_leaves_nothing(
 
     store = HistoryStore(tmp_path / "crag.db")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        add = tables.Rows.add_earlier
-        patch.setattr(tables.Rows, "add_earlier", lambda *given: (add(*given), break_off()))
+        take_over = tables.Rows.take_over
+        patch.setattr(tables.Rows, "take_over", lambda *given: (take_over(*given), break_off()))
         store.take_over(earlier)
     assert store.count() == 0
     store.take_over(earlier)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 from unicodedata import normalize
 
-from crag_core.base.errors import BadRecord, HistoryUnavailable
+from crag_core.base.errors import BadRecord
 from crag_core.base.text.words import storable
 from crag_core.base.types.decisions import Action
-from crag_core.trace.feedback import Mark
+from crag_core.trace.feedback import About, Mark
 from crag_core.trace.summary import Ending, Measured, ending_of, measure
 from crag_core.trace.trace import Trace
 
-VERSION = 2
-"""Of the tables."""
 LONGEST_TEXT = 500
 _LONGEST = 300  # characters of a question, or of a name; the record has all
 _LONGEST_SEARCHED = 20_000
@@ -35,7 +33,7 @@ _NO_FIGURES: dict[str, Any] = {
 
 
 class Feedback(StrEnum):
-    """What people said of a run. NONE: nobody said anything, of its passages neither."""
+    """What people said of a run: a value of `About` and one of `Mark`. NONE: nothing, of its passages neither."""
 
     ROUTE_RIGHT = "route right"
     ROUTE_WRONG = "route wrong"
@@ -111,14 +109,6 @@ class KeptRun:
     is_readable: bool = True
 
 
-def check_version(found: int | None) -> None:
-    if found != VERSION:
-        raise HistoryUnavailable(
-            f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
-            hint="Start that version, or set CRAG_HISTORY to another place.",
-        )
-
-
 def columns_of(trace: Trace) -> dict[str, Any]:
     settings = trace.settings
     answer = trace.answer.text if trace.answer else ""
@@ -148,7 +138,9 @@ def folded(words: str) -> str:
     return normalize("NFC", normalize("NFC", storable(words)).casefold())
 
 
-def kept_run(row: Mapping[str, Any]) -> KeptRun:
+def kept_run(row: Mapping[str, Any], marks: Collection[tuple[str, str]]) -> KeptRun:
+    """`marks`: what was judged of it, and how."""
+    judged = {about: Mark(mark) for about, mark in marks if mark in list(Mark)}
     return KeptRun(
         **{name: row[name] for name in _SAME},
         kept_at=_kept_at(row),
@@ -158,6 +150,9 @@ def kept_run(row: Mapping[str, Any]) -> KeptRun:
         is_readable=row["readable"],
         seconds=row["total_ms"] / 1000,
         tokens=row["prompt_tokens"] + row["completion_tokens"],
+        route=judged.get(About.ROUTE),
+        answer=judged.get(About.ANSWER),
+        labelled=sum(about == About.PASSAGE for about, _ in marks),
     )
 
 
@@ -173,10 +168,9 @@ def _figures(trace: Trace) -> dict[str, Any]:
     except ArithmeticError:
         return _NO_FIGURES
     figures = {name: made[name] for name in _NO_FIGURES}
-    if any(isinstance(value, float) and value in (float("inf"), float("-inf")) for value in figures.values()):
+    if any(value in (math.inf, -math.inf) for value in figures.values()):
         return _NO_FIGURES
-    whole = (name for name, value in figures.items() if type(value) is int)
-    return figures | {name: max(min(figures[name], _MOST), -_MOST) for name in whole}
+    return {name: max(min(it, _MOST), -_MOST) if type(it) is int else it for name, it in figures.items()}
 
 
 def _kept_at(row: Mapping[str, Any]) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,23 +19,13 @@ from crag_core.base.errors import BadRecord, HistoryUnavailable
 from crag_core.base.protocols import Clock
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.text.words import storable
-from crag_core.storage.database import Database
-from crag_core.storage.history.runs import (
-    EVERYTHING,
-    KeptRun,
-    Selection,
-    check_version,
-    columns_of,
-    kept_run,
-    measured_of,
-)
-from crag_core.trace.feedback import About, Label, Mark
+from crag_core.storage.history.runs import EVERYTHING, KeptRun, Selection, columns_of, kept_run, measured_of
+from crag_core.trace.feedback import Label
 from crag_core.trace.summary import Measured
 from crag_core.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
+    from crag_core.storage.history.database import Database
     from crag_core.storage.history.tables import Rows
 
 T = TypeVar("T")
@@ -42,12 +33,6 @@ Empty = TypeVar("Empty")
 
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _HOUR, _DAY = 3600.0, 86400.0
-
-
-def _create(connection: Connection) -> None:
-    from crag_core.storage.history import tables
-
-    tables.create(connection)
 
 
 class HistoryStore:
@@ -61,19 +46,18 @@ class HistoryStore:
         self, place: Path | str | None, clock: Clock = time.time, days: float = 0.0, elapsed: Clock = time.monotonic
     ) -> None:
         """`days` is how long a run is kept, 0: for ever. `elapsed` only grows, whatever is done to the clock."""
-        self._database = None if place is None else Database(place, "crag_history", _create)
+        self._place = place
+        self.problem = ""
         self._clock = clock
         self.days = days
         self._elapsed = elapsed
         self._pruned_at = -math.inf
+        if isinstance(place, str):
+            _ = self._database  # which refuses a URL that cannot be used
 
     @property
     def is_on(self) -> bool:
-        return self._database is not None
-
-    @property
-    def problem(self) -> str:
-        return self._database.problem if self._database else ""
+        return self._place is not None
 
     def save(self, trace: Trace, asked_by: str = "") -> None:
         """Keep a run; a record grows, so of one id the last one saved holds. Who asked first stays who asked."""
@@ -132,7 +116,7 @@ class HistoryStore:
     def delete_all(self, selection: Selection) -> int:
         """Their labels go with them. How many runs there were."""
         with self._writing() as rows:
-            return rows.delete_runs(rows.ids(selection))
+            return rows.delete_runs(selection)
 
     def prune(self, older_than_days: float) -> int:
         """Delete runs that were first kept so long ago, with their labels; how many. Nothing for 0 days.
@@ -143,13 +127,11 @@ class HistoryStore:
         """
         if older_than_days <= 0:
             return 0
-        if not self._used().read(lambda connection: True, False):
+        if not self._read(lambda rows: True, False):
             return 0
-        with _writing(self._used()) as rows:
+        with self._writing() as rows:
             now = rows.advance(self._clock(), _DAY)
-            if now is None:
-                return 0
-            return rows.delete_runs(rows.ids(Selection(until=now - older_than_days * _DAY)))
+            return 0 if now is None else rows.delete_runs(Selection(until=now - older_than_days * _DAY))
 
     def add_label(self, label: Label) -> None:
         """It takes the place of an earlier one of the same thing."""
@@ -176,12 +158,8 @@ class HistoryStore:
 
     def take_over(self, file: Path) -> None:
         """Add the runs and labels of `file`, a history of its own by an earlier version, but those that are there."""
-        with sqlite_file.earlier(file) as source:
-            source.row_factory = sqlite3.Row
-            check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0])
-            with _writing(self._used()) as rows:
-                runs = map(dict, source.execute("SELECT * FROM crag_runs"))
-                rows.add_earlier(runs, map(dict, source.execute("SELECT * FROM crag_labels")))
+        with sqlite_file.earlier(file) as source, self._writing() as rows:
+            rows.take_over(source)
 
     def _put(self, rows: Rows, key: str, trace: Trace, asked_by: str, imported: bool) -> None:
         at_first = {"kept_at": self._clock(), "imported": imported, "asked_by": storable(asked_by)}
@@ -191,11 +169,34 @@ class HistoryStore:
 
     def _read(self, work: Callable[[Rows], T], empty: Empty) -> T | Empty:
         self._prune_when_due(every=math.inf)
-        return self._used().read(lambda connection: work(_rows(connection)), empty)
+        with self._noting():
+            return self._database.read(work, empty)
 
-    def _writing(self) -> AbstractContextManager[Rows]:
+    @contextmanager
+    def _writing(self) -> Iterator[Rows]:
         self._prune_when_due(every=_HOUR)
-        return _writing(self._used())
+        with self._noting(), self._database.writing() as rows:
+            yield rows
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        if not self.is_on:
+            raise HistoryUnavailable(
+                "Runs and labels are not kept: CRAG_HISTORY is off.", hint="Set CRAG_HISTORY=disk and start again."
+            )
+        try:
+            yield
+        except HistoryUnavailable as error:
+            self.problem = str(error)
+            raise
+        self.problem = ""
+
+    @cached_property
+    def _database(self) -> Database:
+        from crag_core.storage.history.database import Database
+
+        assert self._place is not None
+        return Database(self._place)
 
     def _prune_when_due(self, every: float) -> None:
         """At the first use, and then when something is written and the last time is so many seconds ago.
@@ -207,25 +208,6 @@ class HistoryStore:
             self._pruned_at = now
             with suppress(HistoryUnavailable):
                 self.prune(self.days)
-
-    def _used(self) -> Database:
-        if self._database is None:
-            raise HistoryUnavailable(
-                "Runs and labels are not kept: CRAG_HISTORY is off.", hint="Set CRAG_HISTORY=disk and start again."
-            )
-        return self._database
-
-
-def _rows(connection: Connection) -> Rows:
-    from crag_core.storage.history import tables
-
-    return tables.Rows(connection)
-
-
-@contextmanager
-def _writing(database: Database) -> Iterator[Rows]:
-    with database.writing() as connection:
-        yield _rows(connection)
 
 
 def _is_record_of(record: str, trace: Trace) -> bool:
@@ -245,16 +227,10 @@ def _key(id: str) -> str:
 
 
 def _runs(rows: Rows, found: Sequence[Mapping[str, Any]]) -> tuple[KeptRun, ...]:
-    marks: dict[str, list[tuple[str, str]]] = {}
+    marks: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for run_id, about, mark in rows.marks([row["id"] for row in found]):
-        marks.setdefault(run_id, []).append((about, mark))
-    return tuple(_with_feedback(kept_run(row), marks.get(row["id"], ())) for row in found)
-
-
-def _with_feedback(run: KeptRun, marks: Collection[tuple[str, str]]) -> KeptRun:
-    judged = {about: Mark(mark) for about, mark in marks if mark in list(Mark)}
-    labelled = sum(about == About.PASSAGE for about, _ in marks)
-    return replace(run, route=judged.get(About.ROUTE), answer=judged.get(About.ANSWER), labelled=labelled)
+        marks[run_id].append((about, mark))
+    return tuple(kept_run(row, marks[row["id"]]) for row in found)
 
 
 def _read_label(text: str) -> Label:

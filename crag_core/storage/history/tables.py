@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    ColumnElement,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    Select,
-    String,
-    Table,
-    Text,
-    delete,
-    exists,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sql
+from sqlalchemy import Boolean, Column, ColumnElement, Connection, Float, Index, Integer, String, Table, Text, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from crag_core.base.errors import HistoryUnavailable
 from crag_core.base.text.words import storable
-from crag_core.storage.history.runs import VERSION, Feedback, Selection, check_version, folded
-from crag_core.trace.feedback import About, Mark
+from crag_core.storage.history.runs import Feedback, Selection, folded
+
+VERSION = 2
 
 
 def _columns(kind: type[Any], *names: str, nullable: bool = False) -> Iterator[Column[Any]]:
     return (Column(name, kind, nullable=nullable) for name in names)
 
 
-_METADATA = MetaData()
+_METADATA = sql.MetaData()
 HISTORY = Table("crag_history", _METADATA, Column("version", Integer, nullable=False), Column("seen", Float))
 # `record` and `label` are JSON in ASCII: no text of a question or document can be one that a database refuses. The
 # record is large, and the last column, so that whoever reads the others need not read over it.
@@ -68,43 +52,28 @@ LABELS = Table(
     *_columns(Text, "about", "mark", "label"),
 )
 _SUMMARY = [column for column in RUNS.c if column.name not in ("record", "searched_text")]
-_INSERT: Mapping[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _AT_A_TIME = 500  # values in one statement
 
 
-def portions(keys: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (keys[start : start + size] for start in range(0, len(keys), size))
-
-
 def create(connection: Connection) -> None:
-    HISTORY.metadata.create_all(connection)
-    connection.execute(insert(HISTORY).values(version=VERSION))
-
-
-_SAID = {
-    Feedback.ROUTE_RIGHT: (About.ROUTE, Mark.RIGHT),
-    Feedback.ROUTE_WRONG: (About.ROUTE, Mark.WRONG),
-    Feedback.ANSWER_RIGHT: (About.ANSWER, Mark.RIGHT),
-    Feedback.ANSWER_WRONG: (About.ANSWER, Mark.WRONG),
-}
+    _METADATA.create_all(connection)
+    connection.execute(sql.insert(HISTORY).values(version=VERSION))
 
 
 class Rows:
     def __init__(self, connection: Connection) -> None:
         """Raises `HistoryUnavailable` for tables that another version of this program made."""
         self._connection = connection
-        check_version(connection.execute(select(func.max(HISTORY.c.version))).scalar())
+        _check_version(connection.execute(select(sql.func.max(HISTORY.c.version))).scalar())
 
-    def add_earlier(self, runs: Iterable[Mapping[str, Any]], labels: Iterable[Mapping[str, Any]]) -> None:
-        """Rows of `RUNS` and `LABELS`, but those that are there."""
-        for table, given in ((RUNS, runs), (LABELS, labels)):
-            for row in given:
-                add = _INSERT[self._connection.dialect.name](table).values({one.name: row[one.name] for one in table.c})
+    def take_over(self, source: sqlite3.Connection) -> None:
+        """The rows of a file by an earlier version, but those that are there."""
+        source.row_factory = sqlite3.Row
+        _check_version(source.execute("SELECT max(version) FROM crag_history").fetchone()[0])
+        for table in (RUNS, LABELS):
+            for row in source.execute(f"SELECT * FROM {table.name}"):
+                add = self._insert(table).values({column.name: row[column.name] for column in table.c})
                 self._connection.execute(add.on_conflict_do_nothing())
-
-    def put_run(self, id: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
-        """`at_first`: what is set when the run is new, and then stays."""
-        self._put(RUNS, "id", id, values, at_first)
 
     def record(self, id: str) -> str | None:
         found: str | None = self._connection.execute(select(RUNS.c.record).where(RUNS.c.id == id)).scalar()
@@ -116,7 +85,7 @@ class Rows:
         return [row._asdict() for row in self._connection.execute(wanted)]
 
     def count(self, selection: Selection) -> int:
-        matching = select(func.count()).select_from(RUNS).where(*_conditions(selection))
+        matching = select(sql.func.count()).select_from(RUNS).where(*_conditions(selection))
         return self._connection.execute(matching).scalar() or 0
 
     def ids(self, selection: Selection) -> Sequence[str]:
@@ -131,24 +100,21 @@ class Rows:
         most; None where there is neither."""
         last: float | None = self._connection.execute(select(HISTORY.c.seen)).scalar()
         if last is None:
-            last = self._connection.execute(select(func.max(RUNS.c.kept_at))).scalar()
+            last = self._connection.execute(select(sql.func.max(RUNS.c.kept_at))).scalar()
         if last is None:
             return None
-        self._connection.execute(update(HISTORY).values(seen=min(now, last + most)))
+        self._connection.execute(sql.update(HISTORY).values(seen=min(now, last + most)))
         return min(now, last + most)
 
-    def delete_runs(self, ids: Sequence[str]) -> int:
+    def delete_runs(self, selection: Selection) -> int:
         deleted = 0
-        for some in portions(ids, _AT_A_TIME):
-            self._connection.execute(delete(LABELS).where(LABELS.c.run_id.in_(some)))
-            deleted += self._connection.execute(delete(RUNS).where(RUNS.c.id.in_(some))).rowcount
+        for some in _portions(self.ids(selection)):
+            self._connection.execute(sql.delete(LABELS).where(LABELS.c.run_id.in_(some)))
+            deleted += self._connection.execute(sql.delete(RUNS).where(RUNS.c.id.in_(some))).rowcount
         return deleted
 
-    def put_label(self, key: str, values: Mapping[str, Any]) -> None:
-        self._put(LABELS, "key", key, values, {})
-
     def delete_label(self, key: str) -> bool:
-        return self._connection.execute(delete(LABELS).where(LABELS.c.key == key)).rowcount > 0
+        return self._connection.execute(sql.delete(LABELS).where(LABELS.c.key == key)).rowcount > 0
 
     def labels(self, run_id: str | None = None) -> Sequence[str]:
         """Of all runs without `run_id`; oldest first."""
@@ -157,20 +123,40 @@ class Rows:
             wanted = wanted.where(LABELS.c.run_id == run_id)
         return self._connection.execute(wanted).scalars().all()
 
-    def marks(self, run_ids: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+    def marks(self, run_ids: Sequence[str]) -> Iterator[tuple[str, str, str]]:
         """(run, what was judged, how) of every label on these runs."""
-        found: list[tuple[str, str, str]] = []
-        for some in portions(run_ids, _AT_A_TIME):
+        for some in _portions(run_ids):
             wanted = select(LABELS.c.run_id, LABELS.c.about, LABELS.c.mark).where(LABELS.c.run_id.in_(some))
-            found += [(row.run_id, row.about, row.mark) for row in self._connection.execute(wanted)]
-        return found
+            yield from (tuple(row) for row in self._connection.execute(wanted))
 
-    def _put(self, table: Table, column: str, key: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
-        add = _INSERT[self._connection.dialect.name](table).values({column: key, **values, **at_first})
+    def put_run(self, id: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
+        """`at_first`: what is set when the run is new, and then stays."""
+        self._put(RUNS.c.id, id, values, at_first)
+
+    def put_label(self, key: str, values: Mapping[str, Any]) -> None:
+        self._put(LABELS.c.key, key, values, {})
+
+    def _put(self, column: Column[Any], key: str, values: Mapping[str, Any], at_first: Mapping[str, Any]) -> None:
+        add = self._insert(column.table).values({column.name: key, **values, **at_first})
         self._connection.execute(add.on_conflict_do_update(index_elements=[column], set_=values))
 
+    def _insert(self, table: Table) -> Any:
+        return {"sqlite": sqlite, "postgresql": postgresql}[self._connection.dialect.name].insert(table)
 
-def _newest_first(query: Select[Any], selection: Selection) -> Select[Any]:
+
+def _check_version(found: int | None) -> None:
+    if found != VERSION:
+        raise HistoryUnavailable(
+            f"Another version of this program wrote the history: it has version {found}, expected {VERSION}.",
+            hint="Start that version, or set CRAG_HISTORY to another place.",
+        )
+
+
+def _portions(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (keys[start : start + _AT_A_TIME] for start in range(0, len(keys), _AT_A_TIME))
+
+
+def _newest_first(query: sql.Select[Any], selection: Selection) -> sql.Select[Any]:
     return query.where(*_conditions(selection)).order_by(RUNS.c.kept_at.desc(), RUNS.c.id.desc())
 
 
@@ -183,7 +169,7 @@ def _conditions(wanted: Selection) -> Iterator[ColumnElement[bool]]:
     if wanted.endings:
         yield RUNS.c.ending.in_([ending.value for ending in wanted.endings])
     if wanted.feedback:
-        yield or_(*map(_was_said, wanted.feedback))
+        yield sql.or_(*map(_was_said, wanted.feedback))
     if wanted.since is not None:
         yield RUNS.c.kept_at >= wanted.since
     if wanted.until is not None:
@@ -199,8 +185,8 @@ def _conditions(wanted: Selection) -> Iterator[ColumnElement[bool]]:
 
 
 def _was_said(feedback: Feedback) -> ColumnElement[bool]:
-    of_run = LABELS.c.run_id == RUNS.c.id
+    label = sql.exists().where(LABELS.c.run_id == RUNS.c.id)
     if feedback is Feedback.NONE:
-        return ~exists().where(of_run)
-    about, mark = _SAID[feedback]
-    return exists().where(of_run, LABELS.c.about == about.value, LABELS.c.mark == mark.value)
+        return ~label
+    about, mark = feedback.value.split()
+    return label.where(LABELS.c.about == about, LABELS.c.mark == mark)
