@@ -23,11 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike
 
-_SEARCHED = {
-    Engine.HYBRID: (Engine.DENSE, Engine.KEYWORD),
-    Engine.DENSE: (Engine.DENSE,),
-    Engine.KEYWORD: (Engine.KEYWORD,),
-}
 _POOL = 4
 _LONGEST_QUESTION = 10_000
 
@@ -39,18 +34,21 @@ class HybridRetriever:
     "keyword" (BM25, where the keyword search found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore, collection: str = "", hidden: str = "") -> None:
+    def __init__(self, store: PassageStore) -> None:
         self._store = store
-        self._collection = collection
-        self._hidden = hidden
+        self._collection = self._hidden = ""
         self._texts: tuple[str, ...] = ()
         self._vector: tuple[float, ...] = ()
 
     def within(self, collection: str) -> HybridRetriever:
-        return HybridRetriever(self._store, collection, self._hidden)
+        other = copy(self)
+        other._collection = collection
+        return other
 
     def hiding(self, text: str) -> HybridRetriever:
-        return HybridRetriever(self._store, self._collection, text)
+        other = copy(self)
+        other._hidden = text
+        return other
 
     def meaning(self, texts: Sequence[str], vector: Sequence[float] = ()) -> HybridRetriever:
         """The same for a question that is searched for by the mean vector of `texts`, or by `vector`.
@@ -73,37 +71,31 @@ class HybridRetriever:
         return RetrievalResult(())
 
     def _retrieve(self, question: str, limit: int, engine: Engine, store: PassageStore) -> RetrievalResult:
-        asked = self._embedded(question, store.embedder)
-        pool = max(limit * _POOL, 20)
-        searched = _SEARCHED[engine]
-        found: dict[str, list[Hit]] = {}
-        if Engine.DENSE in searched:
-            found[Engine.DENSE.value] = store.search_dense(asked.tolist(), pool, self._collection)
-        if Engine.KEYWORD in searched:
-            found[Engine.KEYWORD.value] = store.search_keyword(question, pool, self._collection)
+        asked, pool = self._embedded(question, store.embedder), max(limit * _POOL, 20)
+        found: dict[Engine, list[Hit]] = {}
+        if engine != Engine.KEYWORD:
+            found[Engine.DENSE] = store.search_dense(asked.tolist(), pool, self._collection)
+        if engine != Engine.DENSE:
+            found[Engine.KEYWORD] = store.search_keyword(question, pool, self._collection)
         if hidden := fold(self._hidden):
-            found = {
-                name: [hit for hit in hits if hidden not in fold(hit.passage.text)] for name, hits in found.items()
-            }
+            found = {one: [hit for hit in hits if hidden not in fold(hit.passage.text)] for one, hits in found.items()}
+        scores = {one: {hit.passage.id: hit.score for hit in hits} for one, hits in found.items()}
         hits = {hit.passage.id: hit for ranked in found.values() for hit in ranked}
-        rrf = fuse_ranks([[hit.passage.id for hit in ranked] for ranked in found.values()])
+        rrf = fuse_ranks([list(by_id) for by_id in scores.values()])
         cosines = {id_: measure_cosine(asked, hit.vector) for id_, hit in hits.items()}
         in_order = sorted(hits, key=lambda id_: (-rrf[id_], -cosines[id_], id_))
-        holding = [
-            next((id_ for id_ in in_order if has_code(hits[id_].passage.text, code)), None)
-            for code in codes_of(question)
-        ]
         # The best chunk with each code that is named is among those found, at its place by rank.
-        first = [*filter(None, dict.fromkeys(holding)), *in_order]
-        chosen = set(list(dict.fromkeys(first))[:limit])
+        holding = (
+            next((id_ for id_ in in_order if has_code(hits[id_].passage.text, code)), "") for code in codes_of(question)
+        )
+        chosen = list(dict.fromkeys([*filter(None, holding), *in_order]))[:limit]
         best = [id_ for id_ in in_order if id_ in chosen]
-        scores = {name: {hit.passage.id: hit.score for hit in ranked} for name, ranked in found.items()}
-        keyword = scores.get(Engine.KEYWORD.value, {})
+        keyword = scores.get(Engine.KEYWORD, {})
         passages = tuple(
             replace(
                 hits[id_].passage,
                 scores=_list_scores(cosines[id_], keyword.get(id_), rrf[id_]),
-                found_by=tuple(name for name, by_id in scores.items() if id_ in by_id),
+                found_by=tuple(one.value for one, by_id in scores.items() if id_ in by_id),
             )
             for id_ in best
         )
@@ -114,7 +106,7 @@ class HybridRetriever:
 
         Raises `DocumentMissing` for the first that is not indexed.
         """
-        return tuple(self._read_file(document_id) for document_id in dict.fromkeys(document_ids))
+        return tuple(map(self._read_file, dict.fromkeys(document_ids)))
 
     def _embedded(self, question: str, embedder: Embedder) -> np.ndarray:
         """Of length 1 where it is not the embedder's own vector."""
@@ -134,20 +126,15 @@ class HybridRetriever:
         return np.asarray(mean / (np.linalg.norm(mean) or 1.0))
 
     def _read_file(self, document_id: str) -> Passage:
-        pieces = self._store.passages_of(document_id)
-        text = self._store.read_document(document_id) if pieces else None
-        if text is None:
+        passages = self._store.passages_of(document_id)
+        text = self._store.read_document(document_id)
+        if not passages or text is None:
             raise DocumentMissing(
                 f"Expected the id of an indexed document, found {document_id[:80]!r}.",
                 hint="It was deleted or replaced by a new version: choose the file again, or add it once more.",
             )
-        return Passage(
-            id=f"file-{document_id}",
-            text=text,
-            source=pieces[0].source,
-            document_id=document_id,
-            found_by=("read_file",),
-        )
+        source, id_ = passages[0].source, f"file-{document_id}"
+        return Passage(id_, text, source, document_id=document_id, found_by=("read_file",))
 
 
 def clean_question(question: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import PurePath
 from threading import Lock
@@ -24,7 +23,7 @@ class Places:
     def __init__(self, store: PassageStore, draw: Draw = page_picture) -> None:
         self._store = store
         self._draw = draw
-        self._pictures: OrderedDict[tuple[object, ...], PagePicture] = OrderedDict()
+        self._pictures: dict[tuple[object, ...], PagePicture] = {}
         self._lock = Lock()
 
     def has_pages(self, passage: Passage) -> bool:
@@ -44,24 +43,15 @@ class Places:
         # Only a whole document has several pages.
         text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
         key = (passage.document_id, shown, text, marked, width)
-        found = self._known(key)
-        if found is None:
-            found = self._draw(original, shown, text, marked, width)
-            self._remember(key, found)
+        with self._lock:
+            found = self._pictures.pop(key, None)
+        found = found or self._draw(original, shown, text, marked, width)
+        with self._lock:
+            self._pictures[key] = found
+            while sum(len(one.png) for one in self._pictures.values()) > _MOST_KEPT and len(self._pictures) > 1:
+                del self._pictures[next(iter(self._pictures))]  # which was longest not asked for
         return found
 
     def surroundings(self, passage: Passage) -> Surroundings | None:
         """None for a document that was deleted or re-indexed in another way."""
         return self._store.surround(passage)
-
-    def _known(self, key: tuple[object, ...]) -> PagePicture | None:
-        with self._lock:
-            if key in self._pictures:
-                self._pictures.move_to_end(key)
-            return self._pictures.get(key)
-
-    def _remember(self, key: tuple[object, ...], picture: PagePicture) -> None:
-        with self._lock:
-            self._pictures[key] = picture
-            while sum(len(one.png) for one in self._pictures.values()) > _MOST_KEPT and len(self._pictures) > 1:
-                self._pictures.popitem(last=False)

@@ -11,7 +11,8 @@ import re
 import stat
 import unicodedata
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from crag_core.base.errors import DocumentRefused
@@ -53,17 +54,14 @@ def each_file(documents: Iterable[Given]) -> Iterator[Given]:
             if isinstance(given, Path) and given.is_dir():
                 yield from read_folder(given)
             elif _is_archive(name) and not isinstance(given, DocumentRefused):
-                yield from _unpack_below(PurePosixPath(name).stem, unpack(name, load_content(given, name, MAX_ARCHIVE)))
+                # Two archives may each have a README; many have a folder of their own name at the top.
+                folder = f"{PurePosixPath(name).stem}/"
+                for inner, one in unpack(name, load_content(given, name, MAX_ARCHIVE)):
+                    yield (inner if inner.startswith(folder) else folder + inner), one
             else:
                 yield name, given
         except DocumentRefused as refusal:
             yield name, refusal
-
-
-def _unpack_below(folder: str, files: Iterator[Given]) -> Iterator[Given]:
-    """Two archives may each have a README; many have a folder of their own name at the top."""
-    for name, given in files:
-        yield (name if name.startswith(f"{folder}/") else f"{folder}/{name}"), given
 
 
 def read_folder(path: Path | str) -> Iterator[Given]:
@@ -82,7 +80,6 @@ def _walk_folder(root: Path) -> Iterator[Given]:
     unreadable: list[OSError] = []
     size = 0
     for count, path in enumerate(_list_files(root, unreadable), 1):
-        name = path.relative_to(root).as_posix()
         try:
             status = path.lstat()
             size += status.st_size
@@ -90,10 +87,12 @@ def _walk_folder(root: Path) -> Iterator[Given]:
                 why = f"more than {MAX_FILES:,} files or {format_size(MAX_FOLDER)}, which is the limit"
                 yield root.name, refuse(root.name, why, "Add a smaller folder.")
                 return
-            yield from _take(path, name, root, status)
+            yield from _named(path.relative_to(root).as_posix(), partial(_take, path, root, status))
         except OSError as error:
-            yield _unreadable(name, error)
-    yield from (_unreadable(os.path.relpath(str(error.filename), root), error) for error in unreadable)
+            unreadable.append(error)
+    for fault in unreadable:
+        name = show_name(os.path.relpath(str(fault.filename), root))
+        yield name, refuse(name, f"cannot be read ({fault.strerror})", "Check that it exists and may be read.")
 
 
 def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
@@ -105,30 +104,28 @@ def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
         yield from (here / one for one in sorted([*files, *links]) if not is_junk(one))
 
 
-def _take(path: Path, written: str, root: Path, status: os.stat_result) -> Iterator[Given]:
+def _named(written: str, take: Callable[[str], Iterator[Given]]) -> Iterator[Given]:
+    """What `take` gives of a file under its tidied name, or why it is refused."""
     name = show_name(written)
     try:
         name = tidy_name(written)
-        if stat.S_ISLNK(status.st_mode):
-            if not path.resolve().is_relative_to(root.resolve()):
-                raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
-            return
-        if not stat.S_ISREG(status.st_mode):
-            raise refuse(name, "is no file but a device or a connection", "Add files only.")
-        if _is_archive(name):
-            for inner, given in unpack(name, load_content(path, name, MAX_ARCHIVE)):
-                yield f"{name}/{inner}", given
-        else:
-            _check(name, status.st_size)
-            yield name, path
+        yield from take(name)
     except DocumentRefused as refusal:
         yield name, refusal
 
 
-def _unreadable(name: str, error: Exception) -> Given:
-    reason = getattr(error, "strerror", None) or str(error)
-    name = show_name(name)
-    return name, refuse(name, f"cannot be read ({reason})", "Check that it exists and may be read.")
+def _take(path: Path, root: Path, status: os.stat_result, name: str) -> Iterator[Given]:
+    if stat.S_ISLNK(status.st_mode):
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
+    elif not stat.S_ISREG(status.st_mode):
+        raise refuse(name, "is no file but a device or a connection", "Add files only.")
+    elif _is_archive(name):
+        for inner, given in unpack(name, load_content(path, name, MAX_ARCHIVE)):
+            yield f"{name}/{inner}", given
+    else:
+        _check(name, status.st_size)
+        yield name, path
 
 
 def _check(name: str, size: int) -> None:
@@ -150,7 +147,8 @@ def unpack(name: str, content: bytes) -> Iterator[Given]:
     except BROKEN_ZIP as error:
         why = f"expected a ZIP archive, found a damaged one or none ({str(error).rstrip('.')})"
         raise refuse(name, why, "Make the archive again, or add the files themselves.") from error
-    sizes = [entry.file_size for entry in archive.infolist() if is_wanted(entry.filename)]
+    wanted = [entry for entry in archive.infolist() if PurePosixPath(entry.filename).suffix.lower() in READERS]
+    sizes = [entry.file_size for entry in wanted if not is_junk(entry.filename)]
     if len(sizes) > MAX_FILES:
         raise refuse(name, f"more than {MAX_FILES:,} files would be added at once", "Add them in smaller portions.")
     if sum(sizes) > MAX_BUNDLE:
@@ -161,28 +159,22 @@ def unpack(name: str, content: bytes) -> Iterator[Given]:
 
 def _walk_archive(archive: zipfile.ZipFile) -> Iterator[Given]:
     seen: set[str] = set()
+
+    def take(entry: zipfile.ZipInfo, name: str) -> Iterator[Given]:
+        if name in seen:
+            raise refuse(name, "occurs twice", "Give one of the two files another name.")
+        seen.add(name)
+        _check(name, entry.file_size)
+        yield name, _read(archive, entry, name)
+
     for entry in archive.infolist():
         written = _decode_name(entry)
-        if is_junk(written) or written.endswith(("/", "\\")):
-            continue
-        name = show_name(written)
-        try:
-            name = tidy_name(written)
-            if name in seen:
-                raise refuse(name, "occurs twice", "Give one of the two files another name.")
-            seen.add(name)
-            _check(name, entry.file_size)
-            yield name, _read(archive, entry, name)
-        except DocumentRefused as refusal:
-            yield name, refusal
+        if not is_junk(written) and not written.endswith(("/", "\\")):
+            yield from _named(written, partial(take, entry))
 
 
 def _is_archive(name: str) -> bool:
     return PurePosixPath(name).suffix.lower() == ARCHIVE
-
-
-def is_wanted(name: str) -> bool:
-    return PurePosixPath(name).suffix.lower() in READERS and not is_junk(name)
 
 
 def refuse(name: str, why: str, hint: str) -> DocumentRefused:
@@ -219,16 +211,19 @@ def _decode_name(entry: zipfile.ZipInfo) -> str:
 
 def tidy_name(name: str) -> str:
     """The name as a relative path with "/"; raises `DocumentRefused` for one that leads out of its folder."""
-    path, shown = name.replace("\\", "/"), show_name(name)
-    if _UNSEEN.search(path):
-        raise _refuse_name(shown, "has control characters in its name")
-    if path.startswith("/") or _DRIVE.match(path):
-        raise _refuse_name(shown, "names a place on a disk (an absolute path)")
+    path = name.replace("\\", "/")
     parts = [part for part in path.split("/") if part not in ("", ".")]
-    if ".." in parts:
-        raise _refuse_name(shown, 'leads out of its folder ("..")')
-    if not parts or len(path) > _LONGEST:
-        raise _refuse_name(shown, f"has no name of 1 to {_LONGEST} letters")
+    why = ""
+    if _UNSEEN.search(path):
+        why = "has control characters in its name"
+    elif path.startswith("/") or _DRIVE.match(path):
+        why = "names a place on a disk (an absolute path)"
+    elif ".." in parts:
+        why = 'leads out of its folder ("..")'
+    elif not parts or len(path) > _LONGEST:
+        why = f"has no name of 1 to {_LONGEST} letters"
+    if why:
+        raise refuse(show_name(name), why, "Give the file a plain name and add it again.")
     # One and the same name whether a Mac or another system wrote it.
     return unicodedata.normalize("NFC", "/".join(parts))
 
@@ -244,7 +239,3 @@ def is_junk(path: str) -> bool:
         part.lower() in _JUNK or (part.startswith(("~$", ".")) and part not in (".", ".."))
         for part in PurePosixPath(path.replace("\\", "/")).parts
     )
-
-
-def _refuse_name(shown: str, why: str) -> DocumentRefused:
-    return DocumentRefused(f"{shown}: {why}.", hint="Give the file a plain name and add it again.")

@@ -112,12 +112,12 @@ def test_cosine_is_numpy_s_also_for_passages_that_only_words_found(tmp_path: Pat
         assert passage.score("cosine") == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_empty_store_is_not_worth_loading_a_model(store: PassageStore) -> None:
+def test_an_empty_store_is_not_worth_loading_a_model(tmp_path: Path) -> None:
     class Untouchable(WordEmbedder):
         def embed_question(self, text: str) -> list[float]:
             raise AssertionError("asked for a vector")
 
-    assert HybridRetriever(store, Untouchable()).retrieve("ferry", 5) == RetrievalResult(())
+    assert HybridRetriever(PassageStore(tmp_path, Untouchable())).retrieve("ferry", 5) == RetrievalResult(())
 
 
 def test_one_engine_alone_keeps_its_own_order(retriever: HybridRetriever, store: PassageStore) -> None:

@@ -22,7 +22,7 @@ from crag_core.retrieval.page_view.highlight import Box, join_letters
 from crag_core.retrieval.page_view.page_image import PagePicture, align, page_picture
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.readers import read_document
-from tests.retrieval.fakes import WordEmbedder, write_prose
+from tests.retrieval.fakes import write_prose
 from tests.retrieval.printed import SENTENCES, TEXT, draw, find_word, print_as, print_pages
 
 WIDTH = 1000
@@ -260,7 +260,7 @@ def test_a_file_read_whole_is_marked_on_all_of_its_pages(store: PassageStore, pl
     from crag_core.retrieval.hybrid import HybridRetriever
 
     first, _ = index(store, "two.pdf", print_pages(TEXT, "The tides turn twice a day. Mind the gap between them."))
-    (whole,) = HybridRetriever(store, WordEmbedder()).read_files([first.document_id])
+    (whole,) = HybridRetriever(store).read_files([first.document_id])
     pictures = [places.picture(whole, spans_of(whole.text), page) for page in (1, 2)]
     assert [{box.span for box in picture.boxes} for picture in pictures] == [{0, 1, 2}, {3, 4}]
     assert places.picture(whole, ()).page == 1

@@ -78,7 +78,7 @@ def test_repeated_sentences_come_back_as_often_as_they_were_there(store: Passage
 def test_whole_files_come_as_one_passage_each_in_the_order_asked_for(store: PassageStore) -> None:
     harbour = keep(store, write_prose("the harbour").decode(), "harbour.txt")
     tides = keep(store, "Tides turn.", "tides.txt")
-    retriever = HybridRetriever(store, WordEmbedder())
+    retriever = HybridRetriever(store)
     first, second = retriever.read_files([tides, harbour, tides])
     assert first == Passage(
         f"file-{tides}", "Tides turn.", "tides.txt", Origin.CORPUS, tides, found_by=("read_file",), scores=()

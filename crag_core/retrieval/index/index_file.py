@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from crag_core.base.concurrency import sqlite_file
@@ -35,11 +35,22 @@ CREATE TRIGGER passages_{0}_gone AFTER DELETE ON passages_{0}
 
 
 class IndexFile(sqlite_file.Tables):
-    """Those in the file of a folder: none where nothing is indexed yet. Every fault is a `StoreUnavailable`."""
+    """Those in the file of a folder. Every fault is a `StoreUnavailable`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder / sqlite_file.NAME, "The index", _TABLES, StoreUnavailable)
         self.folder = folder
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Empty tables where nothing is indexed yet."""
+        with super().reading() as database:
+            if database is not None:
+                yield database
+                return
+            with closing(sqlite3.connect(":memory:")) as empty:
+                empty.executescript(_TABLES)
+                yield empty
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -50,9 +61,7 @@ class IndexFile(sqlite_file.Tables):
     def upgrade(self) -> None:
         """An earlier version did not record where chunks start in their pages."""
         with self.reading() as database:
-            old = (
-                [version for version in versions_in(database) if not _has_starts(database, version)] if database else []
-            )
+            old = [version for version in versions_in(database) if not _has_starts(database, version)]
         if old:
             with self.writing() as database:
                 for version in old:

@@ -24,7 +24,6 @@ from crag_core.base.protocols import Cancel, Embedder
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.index.index_writer import (
-    EARLIER,
     Embedded,
     IndexVersionChanged,
     IndexWriter,
@@ -38,10 +37,6 @@ from crag_core.retrieval.upload import Given, each_file
 
 Read = Callable[[bytes, str, Cut, Cancel], Chunks]
 """(content, name, cut, cancel) to chunks; raises `DocumentRefused`, and `Stopped` once `cancel` is set."""
-OnEmbedded = Callable[[Document, int, int], None]
-"""Called with the row of a document, the number of its passages that have a vector, and of all."""
-OnPart = Callable[[Document, Embedded], None]
-"""Called with the row of a long document and its first passages, which have vectors, before the others do."""
 PART = 64
 """Passages after which a document that has more than twice as many is searched in part."""
 _KEPT_AT_ONCE = 32 * 2**20  # bytes
@@ -70,22 +65,19 @@ class Indexer:
         with at_work(self._writer.file.folder) as owner:
             return self._index(owner, lambda: self._register(documents, collection, owner))
 
-    def finish(self) -> tuple[Ingested, ...]:
-        with at_work(self._writer.file.folder) as owner:
-            return self._index(owner, lambda: self._rows.update(enumerate(self._writer.claim(owner), 1)))
-
-    def finish_earlier(self) -> tuple[Ingested, ...]:
-        """Index what was taken over from an earlier index, unless another process does; stopped, the rest waits."""
-        if is_alive(self._writer.file.folder, EARLIER):
+    def finish(self, owner: str = "") -> tuple[Ingested, ...]:
+        """Index what killed processes had begun; as `EARLIER` what was taken over from an earlier index, unless another
+        process does: stopped, the rest waits."""
+        if is_alive(self._writer.file.folder, owner):
             return ()
-        with at_work(self._writer.file.folder, EARLIER):
-            return self._index(EARLIER, lambda: self._rows.update(enumerate(self._writer.claim(EARLIER), 1)))
+        with at_work(self._writer.file.folder, owner) as owner:
+            return self._index(owner, lambda: self._rows.update(enumerate(self._writer.claim(owner), 1)))
 
     def _register(self, files: Iterable[Given], collection: str, owner: str) -> None:
         """Keep every file and note that it waits, so that a kill loses none."""
         kept: list[tuple[Document, bytes]] = []
         for position, (name, given) in enumerate(each_file(files), 1):
-            self._check_cancel()
+            check(self._cancel)
             try:
                 if isinstance(given, DocumentRefused):
                     raise given
@@ -132,28 +124,25 @@ class Indexer:
     def _write(self, row: Document, content: bytes, progress: Progress) -> Written:
         preparer = self._preparer = self._preparer or self._new_preparer()
         self._writer.begin_document(row.id)
-        searched, page, is_over = 0, 0, False
+        read = preparer.read(row.name, content)
+        row = replace(row, pages=read.pages, characters=read.characters, message=read.left_out)
 
-        def on_part(row: Document, first: Embedded) -> None:
-            nonlocal searched, page, is_over
-            is_over = is_over or not self._writer.write_part(replace(row, passages=searched), first, preparer.version)
-            if not is_over:
-                searched, page = len(first), first[-1][0].page or 0
+        def on_part(first: Embedded) -> None:
+            nonlocal row
+            row = self._writer.write_part(row, first, preparer.version)
 
-        def on_embedded(read: Document, embedded: int, passages: int) -> None:
-            pages = read.pages if searched else 0
-            self._report(replace(progress, embedded=embedded, passages=passages, page=page, pages=pages))
+        def on_embedded(count: int) -> None:
+            told = replace(progress, embedded=count, passages=len(read.chunks))
+            if row.passages:
+                told = replace(told, page=read.chunks[row.passages - 1].page or 0, pages=read.pages)
+            self._report(told)
 
-        read, embedded = preparer.embed(row, preparer.read(row.name, content), on_embedded, on_part)
-        return self._writer.write(replace(read, passages=searched), embedded, preparer.version)
+        embedded = preparer.embed(read, on_embedded, on_part)
+        return self._writer.write(row, embedded, preparer.version)
 
     def _report(self, progress: Progress) -> None:
-        self._check_cancel()
+        check(self._cancel)
         self._on_progress(progress)
-
-    def _check_cancel(self) -> None:
-        if self._cancel.is_set():
-            raise Stopped("Stopped by you.")
 
     def _leave_out(self, owner: str) -> None:
         """Drop what did not get in; where the program ends, the next start finishes it."""
@@ -191,39 +180,46 @@ class Preparer:
 
     def __init__(self, version: IndexVersion, embedder: Embedder, read: Read, cancel: Cancel) -> None:
         self.version = version
-        # In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads.
-        self.cut = Cut(version.tokens, version.overlap, getattr(embedder, "tokenize", None))
         self._embedder = embedder
         self._read = read
-        self._cancel = cancel
+        self.cancel = cancel
+
+    def cut(self) -> Cut:
+        """In the embedding model's own tokens, where it offers them, so that no passage is longer than it reads."""
+        find: Callable[[], str] | None = getattr(self._embedder, "find_tokenizer", None)
+        tokenize = getattr(self._embedder, "tokenize", None)
+        return Cut(self.version.tokens, self.version.overlap, tokenize, find() if find else "")
 
     def read(self, name: str, content: bytes) -> Chunks:
-        return self._read(content, name, replace(self.cut, tokenizer=_find_tokenizer(self._embedder)), self._cancel)
+        return self._read(content, name, self.cut(), self.cancel)
 
     def embed(
-        self, row: Document, read: Chunks, on_embedded: OnEmbedded, on_part: OnPart | None = None
-    ) -> tuple[Document, Embedded]:
-        row = replace(row, pages=read.pages, characters=read.characters, message=read.left_out)
-        vectors: list[array[float]] = [array("f")] * len(read.chunks)
-        for start, end in divide(len(vectors), PART):
+        self, read: Chunks, on_embedded: Callable[[int], None], on_part: Callable[[Embedded], None] | None = None
+    ) -> Embedded:
+        """`on_embedded` is called with the number of chunks that have a vector; `on_part` with the first chunks of a
+        long document, before the others have one."""
+        chunks = read.chunks
+        vectors: list[array[float]] = [array("f")] * len(chunks)
+        for start, end in divide(len(chunks), PART):
             if start and on_part:
-                on_part(row, list(zip(read.chunks[:start], vectors[:start], strict=True)))
+                on_part(list(zip(chunks[:start], vectors[:start], strict=True)))
             # Texts of about the same length together: the model reads all of a batch as long as its longest.
-            part = sorted(range(start, end), key=lambda at: len(read.chunks[at].text))
+            part = sorted(range(start, end), key=lambda at: len(chunks[at].text))
             for done in range(0, len(part), _EMBEDDED_AT_ONCE):
-                self.check_cancel()
-                on_embedded(row, start + done, len(vectors))
+                check(self.cancel)
+                on_embedded(start + done)
                 batch = part[done : done + _EMBEDDED_AT_ONCE]
-                made = self._embedder.embed_texts([read.chunks[at].text for at in batch])
+                made = self._embedder.embed_texts([chunks[at].text for at in batch])
                 for at, vector in zip(batch, made, strict=True):
                     vectors[at] = array("f", vector)
-        self.check_cancel()
-        on_embedded(row, len(vectors), len(vectors))
-        return row, list(zip(read.chunks, vectors, strict=True))
+        check(self.cancel)
+        on_embedded(len(chunks))
+        return list(zip(chunks, vectors, strict=True))
 
-    def check_cancel(self) -> None:
-        if self._cancel.is_set():
-            raise Stopped("Stopped by you.")
+
+def check(cancel: Cancel) -> None:
+    if cancel.is_set():
+        raise Stopped("Stopped by you.")
 
 
 def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
@@ -234,11 +230,6 @@ def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
         start += size
         size = max(first, start // 2)
     yield start, passages
-
-
-def _find_tokenizer(embedder: Embedder) -> str:
-    find: Callable[[], str] | None = getattr(embedder, "find_tokenizer", None)
-    return find() if find else ""
 
 
 class Rebuilder:
@@ -256,44 +247,30 @@ class Rebuilder:
         with at_work(self._writer.file.folder) as owner:
             building = self._writer.begin(recipe, owner)
             try:
-                return self._build(building)
+                preparer = self._new_preparer(building)
+                while missing := self._writer.missing_in(building) or self._writer.make_current(building):
+                    for position, row in enumerate(missing, 1):
+                        self._make(preparer, row, Progress(row.name, position, len(missing)))
             except Exception:  # stopped, or the model or the disk is away
                 with suppress(StoreUnavailable):  # with the disk away, the next start drops what was begun
                     self._writer.abandon(building)
                 raise
+        return Rebuilt(recipe, *self._writer.count(), self._kept_text)
 
-    def _build(self, building: IndexVersion) -> Rebuilt:
-        preparer = self._new_preparer(building)
-        missing = self._writer.missing_in(building)
-        while missing:
-            for position, row in enumerate(missing, 1):
-                preparer.check_cancel()
-                progress = Progress(row.name, position, len(missing))
-                self._on_progress(progress)
-                self._make(building, preparer, row, progress)
-            missing = self._writer.missing_in(building)
-        if late := self._writer.make_current(building):  # added in that moment
-            for row in late:
-                self._make(building, preparer, row, Progress(row.name, 1, 1))
-            return self._build(building)
-        whole = self._writer.whole()
-        return Rebuilt(building.recipe, len(whole), sum(row.passages for row in whole), self._kept_text)
-
-    def _make(self, building: IndexVersion, preparer: Preparer, row: Document, progress: Progress) -> None:
+    def _make(self, preparer: Preparer, row: Document, progress: Progress) -> None:
+        check(preparer.cancel)
+        self._on_progress(progress)
         content = self._writer.content(row.id)
         if content is None:
             return  # removed meanwhile
-
-        def on_embedded(read: Document, embedded: int, passages: int) -> None:
-            self._on_progress(replace(progress, embedded=embedded, passages=passages))
-
         try:
-            chunks = preparer.read(row.name, content)
+            read = preparer.read(row.name, content)
         except DocumentRefused:  # by a reader that was another once
-            chunks = self._kept(preparer, row)
+            pages = [Page(text, number) for number, text in join_pages(self._writer.pieces(row.id))]
+            read = cut_document(pages, row.name, preparer.cut())
             self._kept_text += 1
-        self._writer.add_to(building, row, preparer.embed(row, chunks, on_embedded)[1])
 
-    def _kept(self, preparer: Preparer, row: Document) -> Chunks:
-        pages = [Page(text, number) for number, text in join_pages(self._writer.pieces(row.id))]
-        return cut_document(pages, row.name, preparer.cut)
+        def on_embedded(count: int) -> None:
+            self._on_progress(replace(progress, embedded=count, passages=len(read.chunks)))
+
+        self._writer.add_to(preparer.version, row, preparer.embed(read, on_embedded))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from copy import copy
+from functools import lru_cache, partial
 from pathlib import Path
 from sqlite3 import Connection
 
@@ -45,7 +45,6 @@ from crag_core.retrieval.upload import Given
 
 FindEmbedder = Callable[[str], Embedder]
 """By name; may load nothing before the embedder is used."""
-_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def _read_here(content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
@@ -88,7 +87,7 @@ class PassageStore:
         self._earlier = Path(folder) / "index"
         self._writer = IndexWriter(self._file, recipe or Recipe(embedder.name))
         self._pinned: IndexVersion | None = None
-        self._searchers: dict[int, Searcher] = {}
+        self._searcher = lru_cache(maxsize=1)(Searcher)
         self._listed: list[tuple[int, tuple[Document, ...]]] = []
 
     @property
@@ -149,7 +148,10 @@ class PassageStore:
 
     def discard_interrupted(self) -> tuple[Document, ...]:
         """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
-        return tuple(self._writer.discard())
+        lost = tuple(self._writer.lost())
+        if lost:
+            self._writer.remove(row.id for row in lost)
+        return lost
 
     def rebuild(self, recipe: Recipe, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> Rebuilt:
         """Re-index all documents by another recipe, beside the present passages, which are searched until that is done.
@@ -158,7 +160,8 @@ class PassageStore:
         and the new ones are dropped; after a kill the next `take_over` or `rebuild` drops them. Raises `Stopped` and
         `EmbeddingUnavailable` too.
         """
-        return self._rebuilder(on_progress, cancel).rebuild(recipe)
+        preparer = partial(self._preparer, cancel or Cancel())
+        return Rebuilder(self._writer, preparer, on_progress).rebuild(recipe)
 
     def take_over(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
         """Read the documents of an index of an earlier release once more, from the files that it kept, and drop what a
@@ -172,7 +175,7 @@ class PassageStore:
         self._register_earlier()
         if not earlier_index.is_there(self._earlier) and not self._waiting_earlier():
             return ()
-        outcomes = self._indexer(on_progress, cancel).finish_earlier()
+        outcomes = self._indexer(on_progress, cancel).finish(EARLIER)
         if not self._waiting_earlier():
             refused = {row.id for row in self.listing() if row.state == State.REFUSED}
             with suppress(FileNotFoundError):  # another process was faster
@@ -208,8 +211,6 @@ class PassageStore:
     def listing(self) -> tuple[Document, ...]:
         """Every document, also those that wait, are being indexed, or were refused, by name."""
         with self._file.reading() as database:
-            if database is None:
-                return ()
             now = generation(database)
             if not self._listed or self._listed[0][0] != now:
                 self._listed[:] = [(now, tuple(sorted(rows_where(database), key=_by_name)))]
@@ -225,7 +226,7 @@ class PassageStore:
 
     def passages_of(self, document_id: str) -> tuple[Passage, ...]:
         """In reading order; empty for a document that is not there."""
-        return tuple(self._writer.passages(document_id)) if _ID.fullmatch(document_id) else ()
+        return tuple(self._writer.passages(document_id))
 
     def read_document(self, document_id: str) -> str | None:
         """The whole text as it was read from the file, but for white space; None for a document that is not there."""
@@ -237,8 +238,8 @@ class PassageStore:
 
     def read_original(self, document_id: str) -> bytes:
         """The file as it was indexed; raises `DocumentMissing` where it is not, or not any more."""
-        found = next((row for row in self.listing() if row.id == document_id), None)
-        content = self._writer.content(document_id) if found and (found.is_whole or found.is_partial) else None
+        is_searched = document_id in {row.id for row in self._searched("")}
+        content = self._writer.content(document_id) if is_searched else None
         if content is None:
             raise DocumentMissing(
                 "This document is not in the index, or not any more in this version.",
@@ -271,12 +272,7 @@ class PassageStore:
             version = self._writer.current(database)
             if self._pinned is not None and self._pinned.id != version.id:
                 raise IndexVersionChanged
-            if database is None or not version.id:
-                return []
-            if version.id not in self._searchers:
-                for old in self._searchers.keys() - {version.id}:
-                    self._searchers.pop(old, None)
-            return search(self._searchers.setdefault(version.id, Searcher(version.id)), database)
+            return search(self._searcher(version.id), database) if version.id else []
 
     def _searched(self, collection: str) -> list[Document]:
         rows = [row for row in self.listing() if row.is_whole or row.is_partial]
@@ -293,13 +289,9 @@ class PassageStore:
             )
         return self._find_embedder(version.embedding)
 
-    def _preparer(self, version: IndexVersion, cancel: Cancel) -> Preparer:
+    def _preparer(self, cancel: Cancel, version: IndexVersion) -> Preparer:
         return Preparer(version, self._embedder_of(version), self._read, cancel)
 
     def _indexer(self, on_progress: OnProgress, cancel: Cancel | None) -> Indexer:
         cancel = cancel or Cancel()
-        return Indexer(self._writer, lambda: self._preparer(self.index_version, cancel), on_progress, cancel)
-
-    def _rebuilder(self, on_progress: OnProgress, cancel: Cancel | None) -> Rebuilder:
-        cancel = cancel or Cancel()
-        return Rebuilder(self._writer, lambda version: self._preparer(version, cancel), on_progress)
+        return Indexer(self._writer, lambda: self._preparer(cancel, self.index_version), on_progress, cancel)

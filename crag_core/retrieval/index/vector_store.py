@@ -70,33 +70,29 @@ class VectorStoreWriter(IndexWriter):
             return
         with FileLock(self.file.folder / "vector-store.lock"):
             gone, new = self._differences()
+            for key in gone:
+                self._take_out(key)
             for position, row in enumerate(new, 1):
                 if cancel and cancel.is_set():
                     return
                 on_progress(Progress(row.name, position, len(new)))
                 self._put(row)
-            for key in gone:
-                self._take_out(key)
 
     def _put(self, row: Document) -> None:
-        with self._noted() as database:
+        with self.file.reading() as database:
             version = self.current(database).id
             of_it = "document = (SELECT number FROM documents WHERE id = ?) ORDER BY ordinal"
             query = f"SELECT text, page, section, vector FROM passages_{version} WHERE {of_it}"
             found = database.execute(query, (row.id,)).fetchall()
-            row = replace(row, id=key_of(row.id, version))
-            noted = "SELECT 1 FROM placed WHERE key = ? AND store = ?"
-            is_begun = database.execute(noted, (row.id, self._name)).fetchone()
-        if is_begun:
-            self._take_out(row.id)
-        self._note(row.id, is_whole=False)
-        nodes = make_nodes([Chunk(text, page, section) for text, page, section, _ in found], row)
+        key = key_of(row.id, version)
+        self._note(key, is_whole=False)
+        nodes = make_nodes([Chunk(text, page, section) for text, page, section, _ in found], replace(row, id=key))
         for node, (*_, vector) in zip(nodes, found, strict=True):
             node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
             node.embedding = array("f", vector).tolist()
         for start in range(0, len(nodes), _AT_ONCE):
             self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
-        self._note(row.id, is_whole=True)
+        self._note(key, is_whole=True)
 
     def _note(self, key: str, is_whole: bool) -> None:
         with self._noted() as database:
@@ -104,7 +100,7 @@ class VectorStoreWriter(IndexWriter):
 
     def _take_out(self, key: str) -> None:
         try:
-            self._ask(partial(_delete, key))
+            self._ask(lambda store: store.delete(key))
         except StoreUnavailable:  # some have no collection before the first document
             with self._noted() as database:
                 if database.execute("SELECT 1 FROM placed WHERE store = ? AND whole", (self._name,)).fetchone():
@@ -118,7 +114,8 @@ class VectorStoreWriter(IndexWriter):
             version = self.current(database).id
             rows = {key_of(row.id, version): row for row in rows_where(database, "state = ?", (State.INDEXED,))}
             placed = dict(database.execute("SELECT key, whole FROM placed WHERE store = ?", (self._name,)).fetchall())
-        return [key for key in placed if key not in rows], [row for key, row in rows.items() if not placed.get(key)]
+        done = {key for key, is_whole in placed.items() if is_whole and key in rows}
+        return [key for key in placed if key not in done], [row for key, row in rows.items() if key not in done]
 
     @contextmanager
     def _noted(self) -> Iterator[Connection]:
@@ -137,10 +134,6 @@ def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
     from llama_index.core.ingestion import IngestionPipeline
 
     IngestionPipeline(transformations=[], vector_store=store).run(nodes=nodes)
-
-
-def _delete(key: str, store: BasePydanticVectorStore) -> None:
-    store.delete(key)
 
 
 def _nearest(
