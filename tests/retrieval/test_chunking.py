@@ -19,9 +19,8 @@ from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, Cut, c
 from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_sentences, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
-from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
-from crag_core.retrieval.sandbox.messages import Limits, check_reply, unpack_chunks
+from crag_core.retrieval.sandbox.messages import BadFrame, Limits, check_reply, unpack_chunks
 from tests.retrieval.conftest import REPOSITORY
 
 SAMPLE = sorted((REPOSITORY / "data" / "sample").iterdir())

@@ -22,9 +22,9 @@ import pytest
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.chunking.split import Cut, cut_document
 from crag_core.retrieval.readers import Page, read_document
-from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
 from crag_core.retrieval.sandbox.messages import (
+    BadFrame,
     Limits,
     check_reply,
     pack_chunks,

@@ -15,10 +15,10 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.base.text.sentences import split
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, page_picture
 from crag_core.retrieval.readers import read_document
-from crag_core.retrieval.sandbox.child import BadFrame
 from crag_core.retrieval.sandbox.documents import DRAWING, DocumentProcesses
 from crag_core.retrieval.sandbox.messages import (
     MOST_PNG,
+    BadFrame,
     Drawing,
     Limits,
     check_reply,

@@ -27,14 +27,7 @@ from crag_core.retrieval.sandbox.messages import (
     unpack_pages,
     unpack_picture,
 )
-from crag_core.retrieval.sandbox.process import (
-    Killed,
-    OutOfMemory,
-    Process,
-    ProcessLost,
-    StartFailed,
-    TookTooLong,
-)
+from crag_core.retrieval.sandbox.process import Process, ProcessLost
 
 Value = TypeVar("Value")
 
@@ -43,10 +36,8 @@ DRAWING = Limits(seconds=15.0)
 PAGE = Limits(seconds=5.0, memory=1024**3)
 """Of the web: at most two million bytes, and a run waits for it."""
 _MOST_SHOWN = 2_000  # characters
-_SPLIT = "Split the document into smaller files, or open it in its own program, save it again and add that."
 _SAVE_AGAIN = "The file may be damaged: open it in its own program, save it again and add it."
 _PRINT_IT = "The file may be damaged: open it in a PDF program, print it to a new PDF, and add that one."
-_START_AGAIN = "Try it again; if that does not help, close other programs or start the application again."
 _log = logging.getLogger(__name__)
 
 
@@ -98,7 +89,7 @@ class DocumentProcesses:
         except ProcessLost as lost:
             raise DocumentRefused(
                 f"Page {page} cannot be drawn, since the process that draws it {lost}.",
-                hint=_START_AGAIN if isinstance(lost, StartFailed) else _PRINT_IT,
+                hint=lost.hint or _PRINT_IT,
             ) from lost
 
     def _read(
@@ -108,20 +99,19 @@ class DocumentProcesses:
         try:
             return self._ask(request, content, unpack, cancel or Event())
         except ProcessLost as lost:
-            hints = {StartFailed: _START_AGAIN, TookTooLong: _SPLIT, OutOfMemory: _SPLIT, Killed: _SPLIT}
             raise DocumentRefused(
                 f"{request.name}: cannot be read, since the process that parses it {lost}.",
-                hint=hints.get(type(lost), _SAVE_AGAIN),
+                hint=lost.hint or _SAVE_AGAIN,
             ) from lost
 
     def _ask(self, request: Request, content: bytes, unpack: Callable[[Reply, bytes], Value], cancel: Cancel) -> Value:
-        """Raises `DocumentRefused` as the reply says, `ProcessLost` and its kinds, and `Stopped`."""
+        """Raises `DocumentRefused` as the reply says, `ProcessLost`, and `Stopped`."""
         with self._turn(cancel):
             process = self._take()
             try:
                 return self._exchange(process, request, content, unpack, cancel)
             except ProcessLost as lost:
-                if process.served <= 1 or isinstance(lost, TookTooLong):
+                if process.served <= 1 or lost.is_final:
                     raise
             # An earlier file may have damaged it, or it ended just now for lack of requests.
             return self._exchange(self._take(is_new=True), request, content, unpack, cancel)

@@ -1,30 +1,67 @@
-"""Messages between the application and a process that reads and draws documents.
+"""Messages between the application and a process that reads and draws documents: a JSON header and bytes.
 
 No pickle: the process has read untrusted files, so the worst that it may send is a wrong text or picture.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import IO, Any
 
 from crag_core.base.errors import BadRecord
-from crag_core.base.serialization import from_plain
+from crag_core.base.serialization import from_plain, to_plain
 from crag_core.retrieval.chunking.split import LONGEST_SECTION, MAX_CHUNKS, Chunk, Chunks, Cut
 from crag_core.retrieval.chunking.text_splitter import Size
 from crag_core.retrieval.page_view.highlight import Box
 from crag_core.retrieval.page_view.page_image import PagePicture, Span
 from crag_core.retrieval.readers.page import MAX_BYTES, Page
-from crag_core.retrieval.sandbox.child import MOST_HEADER, BadFrame
 
+# Enough for 100 000 pages, 50 000 chunks or 10 000 boxes, and too little to fill our memory with what stands in it.
+MOST_HEADER = 2 * 1024 * 1024
 MOST_PNG = 20 * 1024 * 1024
 """Bytes; more than six million pixels of mere noise take."""
 LONGEST_REMARK = 2_000  # characters
 _LONGEST_SIDE = 8_000  # pixels
 _MOST_PAGES = 2**20  # PDFium opens no more
+_SIZES = struct.Struct(">II")
 _PNG_HEAD = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
+
+
+class BadFrame(Exception):
+    pass
+
+
+class WireEnded(Exception):
+    pass
+
+
+def write_frame(stream: IO[bytes], record: Any, body: bytes = b"") -> None:
+    header = json.dumps(to_plain(record)).encode()
+    stream.write(_SIZES.pack(len(header), len(body)) + header)
+    stream.write(body)
+    stream.flush()
+
+
+def read_frame(stream: IO[bytes], most: int, most_header: int = MOST_HEADER) -> tuple[Any, bytes]:
+    """The header, which may be any JSON value, and at most `most` bytes; raises `BadFrame` or `WireEnded`."""
+    header_size, body_size = _SIZES.unpack(_read(stream, _SIZES.size))
+    if header_size > most_header or body_size > most:
+        raise BadFrame(f"expected at most {most_header} and {most} bytes, found {header_size} and {body_size}")
+    try:
+        header = json.loads(_read(stream, header_size))
+    except (ValueError, RecursionError) as error:
+        raise BadFrame("expected JSON") from error
+    return header, _read(stream, body_size)
+
+
+def _read(stream: IO[bytes], size: int) -> bytes:
+    content = stream.read(size)
+    if len(content) < size:
+        raise WireEnded
+    return content
 
 
 @dataclass(frozen=True)

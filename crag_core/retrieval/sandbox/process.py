@@ -20,8 +20,16 @@ from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.serialization import to_plain
-from crag_core.retrieval.sandbox.child import BadFrame, WireEnded, read_frame, write_frame
-from crag_core.retrieval.sandbox.messages import Limits, Reply, Request, check_reply
+from crag_core.retrieval.sandbox.messages import (
+    BadFrame,
+    Limits,
+    Reply,
+    Request,
+    WireEnded,
+    check_reply,
+    read_frame,
+    write_frame,
+)
 
 Value = TypeVar("Value")
 
@@ -41,31 +49,26 @@ _PROGRAM = (
 )
 
 
+_SPLIT = "Split the document into smaller files, or open it in its own program, save it again and add that."
+_START_AGAIN = "Try it again; if that does not help, close other programs or start the application again."
+
+
 class ProcessLost(Exception):
-    """What happened to it, as the end of a sentence ("ended (SIGSEGV)")."""
+    """What happened to it, as the end of a sentence ("ended (SIGSEGV)"), and what to do; "": the file may be damaged.
 
+    `is_final`: the file would do the same to another process.
+    """
 
-class StartFailed(ProcessLost):
-    """It was lost before it saw the request."""
-
-
-class TookTooLong(ProcessLost):
-    pass
-
-
-class OutOfMemory(ProcessLost):
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(f"needs more than {limits.memory // 2**20:,} MB of memory")
-
-
-class Killed(ProcessLost):
-    """Something else ended it: the system, when the memory of the machine is full."""
+    def __init__(self, how: str, hint: str = "", is_final: bool = False) -> None:
+        super().__init__(how)
+        self.hint = hint
+        self.is_final = is_final
 
 
 class Process:
     """For one caller at a time; ends when it is told to, when it had nothing to do for a while, or with us.
 
-    `served` counts the requests that it was given. Raises `StartFailed`.
+    `served` counts the requests that it was given. Raises `ProcessLost`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -89,7 +92,7 @@ class Process:
                 start_new_session=True,
             )
         except OSError as error:
-            raise StartFailed(f"could not be started ({error.strerror})") from error
+            raise ProcessLost(f"could not be started ({error.strerror})", _START_AGAIN) from error
         self._drainer = Thread(target=self._drain_stderr, name="child-stderr", daemon=True)
         self._drainer.start()
         self._begin(None, b"", 0)
@@ -105,14 +108,14 @@ class Process:
             try:
                 self._await(_START_SECONDS, cancel)
             except ProcessLost as lost:
-                raise StartFailed(f"{lost} before it had started") from lost
+                raise ProcessLost(f"{lost} before it had started", _START_AGAIN) from lost
         self.served += 1
         self._begin(request, content, request.reply_bytes(self._limits))
         header, body = self._await(self._limits.seconds, cancel)
         try:
             reply = check_reply(header, request.id)
             if reply.is_out_of_memory:
-                raise OutOfMemory(self._limits)
+                raise self._out_of_memory()
             return reply, None if reply.message else unpack(reply, body)
         except BadFrame as fault:
             raise ProcessLost(f"made no sense ({fault})") from fault
@@ -141,7 +144,7 @@ class Process:
         while not cancel.is_set():
             left = deadline - time.monotonic()
             if left <= 0:
-                raise TookTooLong(f"took longer than {seconds:g} seconds")
+                raise ProcessLost(f"took longer than {seconds:g} seconds", _SPLIT, is_final=True)
             with suppress(Empty):
                 reply = self._replies.get(timeout=min(left, POLL_SECONDS))
                 if isinstance(reply, ProcessLost):
@@ -179,11 +182,14 @@ class Process:
     def _describe_end(self) -> ProcessLost:
         code = self.child.returncode
         if _OUT_OF_MEMORY.search(self._stderr):
-            return OutOfMemory(self._limits)
+            return self._out_of_memory()
         try:
             name = signal.Signals(-(code or 0)).name
         except ValueError:
             name = f"exit status {code}"
         if name == "SIGKILL":
-            return Killed("ended (killed, as happens when the memory of the machine is full)")
+            return ProcessLost("ended (killed, as happens when the memory of the machine is full)", _SPLIT)
         return ProcessLost(f"ended ({name})")
+
+    def _out_of_memory(self) -> ProcessLost:
+        return ProcessLost(f"needs more than {self._limits.memory // 2**20:,} MB of memory", _SPLIT)
