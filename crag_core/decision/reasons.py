@@ -2,12 +2,26 @@
 
 from dataclasses import dataclass
 from statistics import pvariance
+from typing import NamedTuple
 
 from crag_core.base.text.display import against, readable
-from crag_core.base.types.decisions import Action, Correction, CorrectionKind
-from crag_core.decision.crag import Evidence, Plan, Scored, counted
+from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision
+from crag_core.decision.crag import Evidence, Plan, Scored, compare, counted
 from crag_core.decision.policy import Policy, WebQuery
 from crag_core.decision.steps import DISCARD, DOCUMENTS, EXTRACT, REFINE
+
+
+class Terms(NamedTuple):
+    """What a reason calls two signals and the threshold that each is compared with."""
+
+    answering: str
+    topical: str
+    upper: str
+    lower: str
+
+
+FIELD = Terms("answering", "topical", "upper", "lower")
+"""The field's, in which records, service and command line have them."""
 
 _RULES = {
     "no_retrieval": "the question needs no document",
@@ -106,10 +120,23 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
         return f"{_name(policy, found)} {value} > {half} and the scores agree (variance {spread:.2f})"
     if found.topical is None:
         return f"{_name(policy, found)} {_against_both(policy, found.score, action)}"
-    is_fair = _reaches(policy, "lower", found.topical)
-    first = f"{_name(policy, found)} {_against(policy, 'upper', found.score, action is Action.CORRECT)}"
-    second = f"best topical {_against(policy, 'lower', found.topical, is_fair)}"
-    if action is Action.CORRECT:  # an answering chunk that looks off topic contradicts itself; the answer counts
+    return _of_two(policy, found.score, found.topical, FIELD)
+
+
+def reason_in(terms: Terms, policy: Policy, decision: Decision) -> str:
+    """The reason of a decision that `policy` made, with these terms where two signals were compared."""
+    if decision.score is None or decision.topical is None:
+        return decision.reason
+    own, other = (_of_two(policy, decision.score, decision.topical, one) for one in (FIELD, terms))
+    return decision.reason.replace(own, other)
+
+
+def _of_two(policy: Policy, answering: float, topical: float, terms: Terms) -> str:
+    is_correct = compare(policy, Scored("score", answering, topical)) is Action.CORRECT
+    is_fair = _reaches(policy, "lower", topical)
+    first = f"best {terms.answering} {_against(policy, 'upper', answering, is_correct, terms)}"
+    second = f"best {terms.topical} {_against(policy, 'lower', topical, is_fair, terms)}"
+    if is_correct:  # an answering chunk that looks off topic contradicts itself; the answer counts
         return first if is_fair else f"{first}, although {second}"
     return f"{first}, {second}"
 
@@ -138,10 +165,10 @@ def _against_both(policy: Policy, score: float, action: Action) -> str:
     return _against(policy, "upper" if action is Action.CORRECT else "lower", score, action is Action.CORRECT)
 
 
-def _against(policy: Policy, name: str, score: float, passes: bool) -> str:
+def _against(policy: Policy, name: str, score: float, passes: bool, terms: Terms = FIELD) -> str:
     value, limit = against(score, getattr(policy, name))
     signs = ("≥", "<") if _includes(policy, name) else (">", "≤")
-    return f"{value} {signs[0] if passes else signs[1]} {name} {limit}"
+    return f"{value} {signs[0] if passes else signs[1]} {getattr(terms, name)} {limit}"
 
 
 def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, plan: Plan) -> tuple[Correction, ...]:

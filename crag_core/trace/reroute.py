@@ -10,6 +10,7 @@ from crag_core.base.types.knowledge import Excerpt, Knowledge
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import AS_ASKED, PageOutcome, WebOutcome, WebSearch
 from crag_core.decision.policy import Doubtful, Policy
+from crag_core.decision.reasons import FIELD, Terms, reason_in
 from crag_core.decision.refine import recompose
 from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.steps import DOCUMENTS, EXPAND
@@ -109,16 +110,17 @@ def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowle
     if policy.doubtful is not Doubtful.ABSTAIN or not _is_doubtful(decision, knowledge):
         return None
     key = context_key(trace.question, decision.action, knowledge.excerpts, withheld=True)
-    return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why_doubtful(decision, trace.web))
+    return Answer("", AnswerState.CANNOT_ANSWER, EXTRACTIVE, key, why_doubtful(decision, trace.web, decision.reason))
 
 
-def caution(trace: Trace, routed: Reroute) -> tuple[str, str]:
+def caution(trace: Trace, routed: Reroute, terms: Terms = FIELD) -> tuple[str, str]:
     """(heading, why) above a text that is no answer of the evidence; ("", "") above one that is, and where none is."""
     if routed.is_from_memory:
         return "", FROM_MEMORY if routed.decision.is_from_memory else NOT_IN_EVIDENCE
     if routed.is_doubtful:
         writer = routed.answer.writer if routed.answer else trace.settings.writer
-        return doubtful_title(writer), why_doubtful(routed.decision, trace.web)
+        reason = reason_in(terms, routed.policy, routed.decision)
+        return doubtful_title(writer), why_doubtful(routed.decision, trace.web, reason)
     return "", ""
 
 

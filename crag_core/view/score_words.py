@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,6 +12,7 @@ from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin, Passage
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import FIELD, Terms, reason_in
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import evaluator_name
@@ -21,6 +21,9 @@ NOT_GRADED = "not graded"
 NOT_COMPARED = "coarse, not compared"
 CALLED = {ANSWERING: "answer", TOPICAL: "subject", "upper": "bar for an answer", "lower": "bar for the subject"}
 """What the two signals and their thresholds are called on the screen."""
+ALONE = Terms(CALLED[ANSWERING], CALLED[TOPICAL], "answer bar", "subject bar")
+"""The same within a sentence; `BESIDE` their scores, which tell which bar it is."""
+BESIDE = ALONE._replace(upper="bar", lower="bar")
 QUESTIONS = {ANSWERING: "holds the answer?", TOPICAL: "on the subject?"}
 STEP, PAGE = 0.005, 0.05
 """How far one press of an arrow key and of a page key moves a threshold."""
@@ -84,17 +87,17 @@ def marks_of(policy: Policy, decision: Decision, stable: Stability) -> tuple[Mar
 
 
 def _mark(name: str, value: float, meaning: str, stays: Interval, decision: Decision) -> Mark:
-    flips = (flip_text(flip) for flip in flips_of(name, value, stays))
-    message = told(", ".join(flips) or f"{decision.action} at any {name}", decision)
+    terms = FIELD if decision.topical is None else ALONE
+    flips = (flip_text(flip, terms) for flip in flips_of(name, value, stays))
+    message = ", ".join(flips) or f"{decision.action} at any {getattr(terms, name)}"
     called = name if decision.topical is None else CALLED[name]
     meaning = f"{meaning} ({name} threshold)"
     return Mark(name, called, value, meaning, stays.low, stays.high, stays.below, stays.above, message)
 
 
-def reason_of(decision: Decision) -> str:
-    """The reason in numbers, in the words of the screen; which bar it is, the number before it tells."""
-    is_two = decision.topical is not None
-    return told(re.sub(r"\b(upper|lower)\b", "bar", decision.reason) if is_two else decision.reason, decision)
+def reason_of(decision: Decision, policy: Policy) -> str:
+    """The reason in numbers, in the words of the screen."""
+    return reason_in(BESIDE, policy, decision)
 
 
 def threshold_names(policy: Policy) -> tuple[str, str]:
@@ -102,17 +105,9 @@ def threshold_names(policy: Policy) -> tuple[str, str]:
     return (CALLED["lower"], CALLED["upper"]) if policy.compares_two_scores else ("lower", "upper")
 
 
-def told(text: str, decision: Decision) -> str:
-    """A reason, or words about a threshold, as the screen has it: what two signals decided, in everyday words."""
-    if decision.topical is None:
-        return text
-    short = CALLED | {"upper": "answer bar", "lower": "subject bar"}
-    return re.sub(rf"\b({'|'.join(short)})\b", lambda found: short[found[0]], text)
-
-
-def flip_text(flip: Flip) -> str:
+def flip_text(flip: Flip, terms: Terms) -> str:
     """ "AMBIGUOUS if upper > 0.86"."""
-    return f"{flip.to} if {flip.threshold} {bound(flip.relation, flip.at)}"
+    return f"{flip.to} if {getattr(terms, flip.threshold)} {bound(flip.relation, flip.at)}"
 
 
 def bound(relation: str, at: float) -> str:
@@ -134,7 +129,7 @@ def bound(relation: str, at: float) -> str:
 def sentences(policy: Policy, decision: Decision, numbers: Mapping[str, str]) -> tuple[str, ...]:
     """Why the question goes where it goes, and by which passages; `numbers` are theirs by id."""
     who = _who(policy, decision, [numbers[id_] for id_ in decision.deciding if id_ in numbers])
-    return tuple(one for one in (f"{decision.action}: {clean(reason_of(decision))}.", who) if one)
+    return tuple(one for one in (f"{decision.action}: {clean(reason_of(decision, policy))}.", who) if one)
 
 
 def _who(policy: Policy, decision: Decision, numbers: list[str]) -> str:

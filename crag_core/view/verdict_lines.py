@@ -9,11 +9,12 @@ from crag_core.base.text.display import against, counted, limit_text, readable
 from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import STAND_IN, Policy
+from crag_core.decision.reasons import FIELD
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
-from crag_core.view.score_words import CALLED, QUESTIONS, flip_text, reason_of, told
+from crag_core.view.score_words import ALONE, CALLED, QUESTIONS, flip_text
 
 MEANINGS = {
     Action.CORRECT: "The evidence holds up.",
@@ -41,13 +42,12 @@ class Chip:
     reason: str
 
 
-def chip(decision: Decision) -> Chip:
+def chip(decision: Decision, reason: str) -> Chip:
     """ "Retrieval: CORRECT", "Best chunk 0.86 ≥ upper 0.70"."""
     if decision.is_from_memory:
         return Chip(decision.label, "No document was read")
     if decision.verdict is None:
         return Chip(decision.label, "Chunks used as retrieved")
-    reason = reason_of(decision)
     return Chip(f"Retrieval: {headline(decision)}", f"{reason[:1].upper()}{reason[1:]}")
 
 
@@ -120,8 +120,8 @@ def _used(view: RunView) -> Figure:
 
 def flip_lines(view: RunView) -> tuple[str, ...]:
     """Where a single threshold changes the action, nearest first: "AMBIGUOUS if upper > 0.86"; () where none does."""
-    decision = view.routed.decision
-    return tuple(told(flip_text(flip), decision) for flip in flips(view.stability, view.policy))
+    terms = FIELD if view.routed.decision.topical is None else ALONE
+    return tuple(flip_text(flip, terms) for flip in flips(view.stability, view.policy))
 
 
 def no_flip(view: RunView) -> str:

@@ -20,7 +20,7 @@ from crag_core.view.path.run_path import run_path
 from crag_core.view.path.stages import StageState
 from crag_core.view.run_view import view_run
 from crag_core.view.story.story import tell
-from crag_core.view.verdict_lines import chip, flip_lines, no_flip
+from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip
 from tests.builders import policy_file
 from tests.fakes import KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage, passages
 
@@ -42,7 +42,7 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     assert routed.answer == trace.answer and routed.missing == () and routed.knowledge.notes == (FROM_MEMORY,)
     assert view.routed.ending is AnswerEnding.FROM_MEMORY
     assert ("doubtful", FROM_MEMORY) in AnswerBlocks(view, trace.answer, ()).notes
-    assert (chip(routed.decision).title, chip(routed.decision).reason) == ("No retrieval", "No document was read")
+    assert chip(routed.decision, "") == Chip("No retrieval", "No document was read")
     assert (flip_lines(view), no_flip(view)) == ((), "No threshold is looked at.")
     summary = summarize(trace)
     assert (summary.decision, summary.action, summary.score, summary.from_memory) == ("NO_RETRIEVAL", "", None, True)

@@ -20,15 +20,16 @@ def of_scores(*scores: float | None, name: str = "paper") -> RunView:
 
 
 def test_the_verdict_says_what_it_judges_and_why() -> None:
-    assert chip(of_scores(0.9).routed.decision) == Chip("Retrieval: CORRECT", "Best chunk 0.90 ≥ upper 0.60")
-    own = chip(of_scores(0.9, 0.8, 0.7, name="agentic").routed.decision)
-    assert own == Chip("Retrieval: CORRECT · Generate", "Mean of 3 kept chunks 0.80 ≥ upper 0.70")
+    made = of_scores(0.9).routed.decision
+    assert chip(made, made.reason) == Chip("Retrieval: CORRECT", "Best chunk 0.90 ≥ upper 0.60")
+    own = of_scores(0.9, 0.8, 0.7, name="agentic").routed.decision
+    assert chip(own, own.reason) == Chip("Retrieval: CORRECT · Generate", "Mean of 3 kept chunks 0.80 ≥ upper 0.70")
 
 
 def test_plain_rag_judges_no_retrieval() -> None:
     found, _ = graded(0.5)
     plain = view_run(trace(plain_rag(), passages=found))
-    assert chip(plain.routed.decision) == Chip("Not graded", "Chunks used as retrieved")
+    assert chip(plain.routed.decision, "") == Chip("Not graded", "Chunks used as retrieved")
     assert no_flip(plain) == "No threshold is looked at."
 
 

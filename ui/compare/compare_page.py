@@ -146,10 +146,11 @@ def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
     if trace.failure:
         st.error(plain(f"{trace.failure.summary} {trace.failure.hint}"), icon=":material/error:")
         return
-    decision = reroute(trace, trace.settings.policy).decision
+    routed = reroute(trace, trace.settings.policy)
+    decision = routed.decision
     st.subheader(headline(decision), anchor=False)
     is_told = decision.verdict or decision.is_from_memory
-    reason = reason_of(decision) if is_told else "chunks used as retrieved, nothing graded"
+    reason = reason_of(decision, routed.policy) if is_told else "chunks used as retrieved, nothing graded"
     st.caption(plain(sentence(reason)))
     if draw_answer(trace):
         st.caption(_supported(trace))

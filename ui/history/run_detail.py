@@ -84,7 +84,9 @@ def _draw_verdict(trace: Trace) -> None:
     elif trace.decision is None:
         st.markdown(":gray[:material/pending: No decision.]")
     if trace.decision is not None:
-        st.markdown(f"**{headline(trace.decision)}**  \n{plain(sentence(reason_of(trace.decision)))}")
+        st.markdown(
+            f"**{headline(trace.decision)}**  \n{plain(sentence(reason_of(trace.decision, trace.settings.policy)))}"
+        )
 
 
 def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:

@@ -57,7 +57,7 @@ def row_of(verdict: Verdict) -> dict[str, str]:
     row = {
         "Policy": f"**{plain(policy.title)}**",
         "Verdict": headline(decision),
-        "Why": plain(sentence(reason_of(decision))) + one,
+        "Why": plain(sentence(reason_of(decision, policy))) + one,
         "Then": " · ".join(_effects(decision)),
         "LLM calls": str(calls).replace(" to ", "–"),
     }

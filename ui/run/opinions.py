@@ -102,7 +102,7 @@ def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None
 
 def _lead(side: Side, alone: str) -> str:
     decision = side.decision
-    said = f"{headline(decision)}: {plain(reason_of(decision))}" if side.is_decided else "not graded yet"
+    said = f"{headline(decision)}: {plain(reason_of(decision, side.policy))}" if side.is_decided else "not graded yet"
     return f"**{plain(side.name)}**{alone} → {said}"
 
 

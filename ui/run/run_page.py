@@ -127,7 +127,11 @@ def draw_rounds(view: RunView) -> None:
     lines = []
     for number, row in enumerate(round_rows(view), start=1):
         line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"
-        lines.append(f"{line} → {headline(row.decision)}: {plain(reason_of(row.decision))}" if row.decision else line)
+        lines.append(
+            f"{line} → {headline(row.decision)}: {plain(reason_of(row.decision, view.policy))}"
+            if row.decision
+            else line
+        )
     if lines:
         with st.container(border=True):
             st.subheader(":material/replay: Looked again", anchor=False)

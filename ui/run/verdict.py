@@ -16,7 +16,7 @@ from crag_core.view import verdict_lines
 from crag_core.view.record import spent
 from crag_core.view.run_view import RunView
 from crag_core.view.score_line import picture, why_no_picture
-from crag_core.view.score_words import PAGE, STEP
+from crag_core.view.score_words import PAGE, STEP, reason_of
 from ui import PARTS
 from ui.shell import presets
 from ui.shell.text import plain
@@ -38,7 +38,9 @@ def draw_verdict(view: RunView) -> None:
     near = " · ".join(f":material/swap_horiz: {plain(line)}" for line in verdict_lines.flip_lines(view))
     flips = near or f":material/lock: {verdict_lines.no_flip(view)}"
     details = " · ".join((flips, *_remarks(view)))
-    st.markdown(f"{plain(verdict_lines.chip(decision).reason)}  \n:small[:gray[{details}]]")
+    st.markdown(
+        f"{plain(verdict_lines.chip(decision, reason_of(decision, view.policy)).reason)}  \n:small[:gray[{details}]]"
+    )
 
 
 def verdict_row() -> DeltaGenerator:
@@ -56,7 +58,7 @@ def headline(decision: Decision) -> str:
 
 def chip(decision: Decision) -> str:
     """Names what it judges: "Retrieval: INCORRECT" above a right answer is no contradiction."""
-    title = plain(verdict_lines.chip(decision).title)
+    title = plain(verdict_lines.chip(decision, "").title)
     if decision.verdict is None:
         return f":gray-badge[{title}]"
     return f":{COLOURS[decision.action]}-badge[:material/{ICONS[decision.action]}: {title}]"

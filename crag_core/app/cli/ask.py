@@ -171,7 +171,7 @@ def _describe(trace: Trace) -> str:
     if trace.asks_back:
         return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
-        verdict = chip(trace.decision)
+        verdict = chip(trace.decision, trace.decision.reason)
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")

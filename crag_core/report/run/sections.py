@@ -73,7 +73,7 @@ def verdict_of(view: RunView) -> Verdict:
         action=decision.label.upper() if is_plain else decision.action,
         label="" if is_plain else own_name(decision),
         meaning=meaning(view.policy, decision),
-        reason=sentence(reason_of(decision)),
+        reason=sentence(reason_of(decision, view.policy)),
         figures=(*figures(view), *_costs(view.trace)),
         flips=() if is_plain else flip_lines(view) or (no_flip(view),),
         notes=(*notes(view), *([f"{suspicious}."] if suspicious else [])),
@@ -121,7 +121,7 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
     if not view.is_decided:
         return
     then, now = reroute(before, view.trace.settings.policy), view.routed
-    yield f"The original run was {headline(then.decision)}: {reason_of(then.decision)}."
+    yield f"The original run was {headline(then.decision)}: {reason_of(then.decision, then.policy)}."
     found = difference(then, now)
     counts = ", ".join(f"{count} {what}" for what, count in found.counts)
     order = ", in another order" if found.reordered else ""

@@ -122,10 +122,11 @@ def _searched(web: WebSearch | None) -> str:
     return WEB_WORDS[web.outcome].reason if web else "the web was not searched"
 
 
-def why_doubtful(decision: Decision, web: WebSearch | None) -> str:
+def why_doubtful(decision: Decision, web: WebSearch | None, reason: str) -> str:
+    """`reason` is that of the decision, in whatever terms."""
     is_irrelevant = decision.verdict is Action.INCORRECT
     why = "These chunks were judged irrelevant" if is_irrelevant else "Not certain enough for an answer"
-    return f"{why}: {decision.reason}, and {_searched(web)}."
+    return f"{why}: {reason}, and {_searched(web)}."
 
 
 def doubtful_title(writer: str) -> str:

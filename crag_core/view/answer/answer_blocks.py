@@ -39,7 +39,7 @@ from crag_core.trace.grounding.quoted_answer import (
 from crag_core.trace.reroute import caution
 from crag_core.view.path.stages import PLACES, web_failure
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import told
+from crag_core.view.score_words import ALONE
 
 SIGNS = {SupportLevel.SUPPORTED: "✓", SupportLevel.WEAK: "≈", SupportLevel.NONE: "✗", SupportLevel.UNCHECKED: "–"}
 _QUOTED = 400  # characters of a supporting sentence; a table without any full stop is one sentence
@@ -156,8 +156,7 @@ class AnswerBlocks:
 
     @property
     def _caution(self) -> tuple[str, str]:
-        title, why = caution(self.view.trace, replace(self.view.routed, answer=self.answer))
-        return title, told(why, self.view.routed.decision)
+        return caution(self.view.trace, replace(self.view.routed, answer=self.answer), ALONE)
 
     @property
     def is_quoted(self) -> bool:

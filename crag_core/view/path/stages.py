@@ -184,7 +184,7 @@ def route(trace: Trace, routed: Reroute) -> Stage:
         message = f"{CALLED[ANSWERING]} {first}, {CALLED[TOPICAL]} {then}"
     elif decision.score is not None:
         message = f"overall {against(decision.score, policy.lower, policy.upper)[0]}"
-    own, reason = decision.label.upper() != decision.action, reason_of(decision)
+    own, reason = decision.label.upper() != decision.action, reason_of(decision, policy)
     detail = f"{decision.label}: {reason}" if own else reason
     return replace(stage("route", StageState.TAKEN, message, detail), action=decision.verdict)
 

@@ -70,7 +70,7 @@ def draw_two_answers(
                 decision = view.routed.decision
                 st.markdown(f"**{title}**")
                 st.subheader(headline(decision), anchor=False)
-                st.markdown(f"{plain(sentence(reason_of(decision)))}  \n:gray[{plain(note)}]")
+                st.markdown(f"{plain(sentence(reason_of(decision, view.policy)))}  \n:gray[{plain(note)}]")
                 draw_answer(view, *((offered, on_generate) if view is second else ()))
                 st.caption(f":material/receipt: {spent(view.trace.usage, view.trace.seconds)}")
     added = [step for step in second.trace.steps if step not in first.trace.steps]

@@ -12,12 +12,13 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import counted, shortened
 from crag_core.base.text.refusals import says_more
 from crag_core.base.types.answers import Answer, AnswerState
+from crag_core.decision.reasons import reason_in
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered
 from crag_core.view.run_view import RunView, name_of
-from crag_core.view.score_words import told
+from crag_core.view.score_words import ALONE
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
 from ui.session import current_run
@@ -160,7 +161,7 @@ def draw_nearest(view: RunView) -> None:
             "  \n".join(f"[\\[{label.number}\\]](#{label.anchor}) {_quoted(one, _score(one))}" for one, label in places)
         )
         decision = view.routed.decision
-        st.caption(plain(told(why_doubtful(decision, view.trace.web), decision)))
+        st.caption(plain(why_doubtful(decision, view.trace.web, reason_in(ALONE, view.policy, decision))))
 
 
 # --- no answer ------------------------------------------------------------------------------------------------------
