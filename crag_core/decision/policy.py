@@ -72,7 +72,6 @@ WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
     "documents": ("keep", "no document is read whole"),
     "consolidate": (None, "nothing is consolidated"),
 }
-"""What a score or step that needs a language model becomes where there is none, and how that is said."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,6 @@ class WebRules:
 
 @dataclass(frozen=True)
 class Expansion:
-    """How the step `expand` works: terms gained at most, and chunks kept after fusing both retrievals."""
-
     synonyms_per_term: int = 2
     vocabulary: int = 4
     max_chunks: int = 20
@@ -218,7 +215,6 @@ class Policy(Routing):
 
     @property
     def cutoff(self) -> float:
-        """Sentences that score above it are kept; without one of its own, the paper's, on our scale."""
         return PAPER_CUTOFF if self.refinement.cutoff is None else self.refinement.cutoff
 
     @property
@@ -241,7 +237,6 @@ class Policy(Routing):
 
     @property
     def judges_together(self) -> bool:
-        """Whether a language model is asked about all chunks of the first retrieval at once."""
         return self.score == "whole_context"
 
     @property
@@ -314,7 +309,6 @@ class Policy(Routing):
         return replace(self, skip=tuple(rule for rule in self.skip if rule[0] not in CLASS_RULES))
 
     def without_language_model(self) -> Policy:
-        """This policy as `WITHOUT_MODEL` says."""
         if not self.needs_model:
             return self
         turns = {name: becomes for name, (becomes, _) in WITHOUT_MODEL.items()}

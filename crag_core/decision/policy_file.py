@@ -44,7 +44,6 @@ def parse_policy(text: str, name: str) -> Policy:
 
 
 def _policy(data: dict[str, Any], path: str) -> Policy:
-    """`weights` may be a table of names and numbers."""
     weights = data.get("weights")
     return from_plain(Policy, data | ({"weights": list(weights.items())} if isinstance(weights, dict) else {}), path)
 

@@ -37,7 +37,6 @@ _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: Step
 
 
 def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model for what it knows itself, and to put that beside the evidence (arXiv 2410.07176)."""
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     most = trace.settings.policy.steps(routed.decision.action).get("consolidate")
@@ -76,7 +75,6 @@ def _consolidated(
 
 
 def write(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Write the answer, telling `run.listener` each piece as it comes; what a stop or failure leaves is kept."""
     for piece in stream(trace, parts, run):
         if isinstance(piece, Result):
             return piece
@@ -134,7 +132,6 @@ def _attempt(trace: Trace, routed: Reroute) -> str:
 
 
 def refuses(trace: Trace) -> bool:
-    """Whether there is no answer in what is kept, as the policy or the language model has settled it already."""
     routed = reroute(trace, trace.settings.policy)
     abstention = withheld(trace, trace.settings.policy, routed.decision, routed.knowledge)
     return abstention is not None or is_refusal(_attempt(trace, routed))
@@ -215,13 +212,11 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
 
 
 def _joined(begun: str, text: str) -> str:
-    """`text`, which begins with `begun`; without that where the rest begins with the same words once more."""
     rest = text.removeprefix(begun).lstrip()
     return rest if begun and rest.startswith(begun[:_ANEW]) else text
 
 
 def check(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Measure a finished answer against what it was written from: by its words, or by asking a model."""
     answer = trace.answer
     if parts.support is None or trace.support is not None or answer is None or answer.state is not AnswerState.COMPLETE:
         return None

@@ -55,7 +55,6 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
-    """Ask the language model whether all chunks together are enough to answer from, as the policy asks that."""
     view, policy = edited(trace), trace.settings.policy
     if not policy.judges_together or not view.passages or view.judgement(policy):
         return None
@@ -91,7 +90,6 @@ def _rate(
 def _answer_or_decline(
     question: str, passages: tuple[Passage, ...], model: LanguageModel, prompts: Prompts, run: Run
 ) -> tuple[Sufficiency, str, Usage]:
-    """An answer from the whole context, as it would be written in the end, or that there is none in it."""
     excerpts = tuple(Excerpt(passage, passage.text) for passage in passages)
     reply = model.complete(prompts.answer(question, excerpts), run.cancel)
     text = without_thoughts(reply.text)
@@ -172,7 +170,6 @@ def grades_as_asked(question: str, passages: Sequence[Passage], grades: Sequence
 
 
 def strips_as_asked(question: str, passages: Sequence[Passage], strips: Sequence[Strip]) -> tuple[Strip, ...]:
-    """The strips; those of passages without the code that is asked for score 0."""
     why = without_code(question, passages)
     return tuple(replace(strip, score=0.0) if strip.score and strip.passage_id in why else strip for strip in strips)
 
@@ -236,7 +233,6 @@ class _Asking:
                 self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
 
     def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
-        """Reports each reply of a model to the listener; one that is asked for again counts once."""
         replies = itertools.count(1)
 
         def tell() -> None:

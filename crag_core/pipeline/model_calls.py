@@ -32,7 +32,6 @@ def noted(step: StepName) -> Iterator[list[ModelCall]]:
 
 
 def with_calls(trace: Trace, calls: Sequence[ModelCall]) -> Trace:
-    """The record with more calls, as far as there is room for what they said."""
     room = MOST_CHARACTERS - sum(map(_size, trace.calls))
     kept = list(trace.calls)
     for call in calls:

@@ -106,7 +106,6 @@ class Pipeline:
         return other
 
     def hiding(self, text: str) -> Pipeline:
-        """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
         retriever = self.parts.retriever
         return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
@@ -181,7 +180,6 @@ class Pipeline:
                 yield record.trace
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
-        """The same record with the scores of the sentences of these passages of it."""
         score = partial(stages.score_strips_of, passages=passages)
         return self._run_stages(((StepName.SCORE_STRIPS, score),), trace, run)
 
@@ -248,7 +246,6 @@ class Pipeline:
         return record.trace
 
     def _step(self, name: StepName, stage: Stage, record: OpenRun, run: Run) -> bool:
-        """Run one stage, time it and record it: may the next one run?"""
         for listener in (run.listener, *self._observers):
             listener.started(name)
         start = self._clock()
@@ -301,7 +298,6 @@ class OpenRun:
         self.run_stages(FIRST if asks else FIRST[1:])
 
     def replace_passages(self, found: RetrievalResult) -> None:
-        """Go on with this in place of what was retrieved: something between retriever and grading has changed it."""
         if self.trace.passages in (None, found.passages) or not self.can_continue:
             return
         signals = self.pipeline.parts.meter.measure(self.trace.question, found.passages, found.agreement)
@@ -339,7 +335,6 @@ class OpenRun:
         self._answer(lambda trace, parts, run: answer_stages.write(edited(trace), parts, run))
 
     def answered(self, text: str, writer: str) -> None:
-        """Somebody else has written the answer from the corrected evidence."""
         self._answer(lambda trace, parts, run: answer_stages.written_by(trace, text, writer))
 
     def _answer(self, stage: Stage) -> None:
@@ -386,12 +381,10 @@ def raise_failure(trace: Trace) -> None:
 
 
 def _is_partly_graded(trace: Trace) -> bool:
-    """Whether a recorded round still has to be graded, as after adopting it from another judge."""
     return bool(decision_path_of(trace, trace.settings.policy).ungraded)
 
 
 def _without_break(trace: Trace, name: StepName) -> Trace:
-    """A break at a stage that now has nothing to do is over."""
     if name == StepName.SECOND_OPINION:
         return trace
     steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))

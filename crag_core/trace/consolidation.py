@@ -32,7 +32,6 @@ class Pieces:
 
 
 def parse_recalled(text: str, most: int) -> Recalled:
-    """Read the `passages` of a reply: texts, or records with a text; at most `most` of them."""
     listed, cause = _listed(text)
     if listed is None:
         return Recalled(None, cause)
@@ -43,7 +42,6 @@ def parse_recalled(text: str, most: int) -> Recalled:
 
 
 def parse_pieces(text: str, excerpts: int, own: int) -> Pieces:
-    """Read the `passages` of a reply, made of so many excerpts and passages from memory."""
     listed, cause = _listed(text)
     if listed is None:
         return Pieces(None, cause)

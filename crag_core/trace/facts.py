@@ -17,7 +17,6 @@ _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.R
 
 
 def _model(settings: RunSettings) -> Hashable:
-    """What a reply of the language model depends on besides what it is shown."""
     return settings.writer, settings.writer_version, settings.prompts
 
 
@@ -54,7 +53,6 @@ _OF_STEPS = {
     StepName.SECOND_OPINION: "opinions",
     StepName.ANSWER: "answer",
 }
-"""The fact that a step makes; steps that are not here only derive something from facts."""
 
 
 def held(then: RunSettings, now: RunSettings) -> set[str]:

@@ -119,7 +119,6 @@ _PATTERNS = [(sign, _compiled(sign, line)) for sign, lines in _PHRASES.items() f
 
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
-    """Suspicions of all these passages, of each in the order of its text, those in its title last."""
     return tuple(
         Suspicion(passage.id, sign.value, start, end, in_source)
         for passage in passages
@@ -129,7 +128,6 @@ def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
 
 
 def with_suspicions(trace: Trace, before: Trace) -> Trace:
-    """`trace` with what is suspicious in the passages that `before` did not hold, added to what was found in those."""
     known = {passage.id for passage in before.every_passage} if before.suspicions is not None else set()
     new = [passage for passage in trace.every_passage if passage.id not in known]
     if not new and (trace.passages is None or trace.suspicions is not None):
@@ -178,7 +176,6 @@ def fold(text: str) -> tuple[str, list[int]]:
 
 
 def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:
-    """The words of a suspicious place, on one line; those of unseen characters made visible."""
     words = (passage.source if suspicion.in_source else passage.text)[suspicion.start : suspicion.end]
     visible = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
     visible = " ".join("".join(sign for sign in visible if sign.isprintable() or sign.isspace()).split())

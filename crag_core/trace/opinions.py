@@ -52,7 +52,6 @@ def with_evaluator(trace: Trace, evaluator: str, writer: str | None = None) -> T
 
 
 def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
-    """The record as this evaluator decides it: by its grades with that model, else by any; by none that it lacks."""
     found = with_evaluator(trace, card.name, writer) or with_evaluator(trace, card.name)
     return found or replace(_decided(trace, None), settings=replace(trace.settings, evaluator=card))
 
@@ -69,7 +68,6 @@ def with_grades_of(trace: Trace, settings: RunSettings) -> Trace:
 
 
 def with_opinion(trace: Trace, opinion: Opinion) -> tuple[Opinion, ...]:
-    """The opinions with this one, which takes the place of an older one of the same evaluator and model."""
     is_same = [_is_by(one, opinion.evaluator.name, opinion.writer) for one in trace.opinions]
     if not any(is_same):
         return (*trace.opinions, opinion)
@@ -82,7 +80,6 @@ def grades_under(trace: Trace, settings: RunSettings) -> tuple[Grade, ...]:
 
 
 def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
-    """Whether it is of that evaluator, by that model if it asks one (None: by any)."""
     card = opinion.evaluator
     return card.name == evaluator and (not card.calls_model or writer in (None, opinion.writer))
 
@@ -94,7 +91,6 @@ def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
 
 
 def _decided(trace: Trace, at: int | None) -> Trace:
-    """The record as its opinion at this place decides it, or nobody; the grades that decided before are an opinion."""
     before, web = main_opinion(trace), trace.web
     chosen = None if at is None else trace.opinions[at]
     if at is None:
@@ -117,7 +113,6 @@ def _decided(trace: Trace, at: int | None) -> Trace:
 
 
 def main_opinion(trace: Trace) -> Opinion | None:
-    """The grades that the run itself was decided by, as an opinion; None where it has graded nothing."""
     if trace.grades is None and (trace.web is None or trace.web.grades is None):
         return None
     settings = trace.settings

@@ -55,7 +55,6 @@ _AHEAD = re.compile(
     r"those (?:in|who|of|that|with)\b|both \w+ and\b",
     re.IGNORECASE,
 )
-"""What points at something said after it."""
 _CLAUSE = re.compile(
     r"[,;:?!.…–—]\s|\s-\s|\b(?:after|when|whenever|if|because|before|while|until|till|once|since|although|though|unless|"
     r"where|who|which|whose|and|or|but|so)\b",
@@ -126,7 +125,6 @@ def stands_alone(question: str, stop_words: frozenset[str]) -> bool:
 
 
 def continues(question: str, stop_words: frozenset[str]) -> bool:
-    """Whether it points back, or is short and opens as what follows something does."""
     opening = _OPENER.match(question)
     begin = opening.end() if opening else 0
     if question[:begin].strip() and len(own_words(question[begin:], stop_words)) <= _SHORT:
@@ -194,7 +192,6 @@ def back_question(question: str, stop_words: frozenset[str]) -> str:
 
 
 def _with_reply(question: str, pointing: str, reply: str) -> str:
-    """A question that could not be understood with the reply in place of what it points with; "": it has no room."""
     name = reply.strip().strip(EDGES)
     if not pointing or len(name.split()) > _LONGEST or len(reply.split("\n")) > 1:
         return ""

@@ -136,7 +136,6 @@ class Trace:
 
     @cached_property
     def _repeats(self) -> bool:
-        """Whether the sentence with the best score is about what was asked before, and not of what is asked now."""
         best = max(self.strips or (), key=lambda strip: strip.score or 0.0, default=None)
         return best is not None and any(
             speaks_of_before(best.text, turn.question, self.question) for turn in self._turns if not turn.asks_back
@@ -162,12 +161,10 @@ class Trace:
 
     @property
     def is_unsure(self) -> bool:
-        """Whether its question is two of a conversation, and waits for the user's word to become one."""
         return self.follow_up is not None and self.follow_up.outcome is Understanding.UNSURE
 
     @property
     def asks_back(self) -> str:
-        """What is asked in place of an answer, since the question cannot be understood; "": nothing."""
         known = self.follow_up
         return known.asks if known and known.outcome is Understanding.ASKS_BACK else ""
 
@@ -205,7 +202,6 @@ class Trace:
 
     @cached_property
     def all_passages(self) -> tuple[Passage, ...]:
-        """The corpus passages of every retrieval, each once, in the order in which they were first found."""
         found = {passage.id: passage for passage in self.passages or ()}
         for retrieval in (retrieval for later in self.rounds for retrieval in later.retrievals):
             for passage in retrieval.passages:
@@ -242,7 +238,6 @@ class Trace:
 
     @property
     def is_unfinished(self) -> bool:
-        """It broke off, was stopped, waits, was never to come to an answer, or to no whole one."""
         return self.failure is not None or self.answer is None or self.answer.state.is_unfinished
 
     def to_dict(self) -> dict[str, Any]:

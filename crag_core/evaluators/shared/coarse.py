@@ -138,7 +138,6 @@ def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str
 
 
 def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> Iterable[tuple[str, float]]:
-    """The id of each sentence that can be compared, with its score; none where the chunk cannot be."""
     whole = asked.compare(text, cancel)
     if whole is None:
         return ()
@@ -153,8 +152,6 @@ def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> I
 
 @dataclass(frozen=True)
 class Seen:
-    """The cosine of a question and the nearest window of a text; `cut` says what was left out."""
-
     cosine: float
     is_text: bool
     cut: str = ""
@@ -174,7 +171,6 @@ class Asked:
         self._vector = self._reader.embed(QUESTION, read)
 
     def compare(self, text: str, cancel: Cancel) -> Seen | None:
-        """None: most of the text's signs are not known. Raises `Stopped`."""
         pieces = self._reader.pieces(text)
         if not self._reader.knows(pieces):
             return None

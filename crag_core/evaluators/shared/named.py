@@ -8,7 +8,6 @@ from crag_core.base.text.codes import codes_of, has_code, other_code
 
 
 def named_in(question: str, text: str) -> list[str]:
-    """Codes of the question that the text holds."""
     return [code for code in codes_of(question) if has_code(text, code)]
 
 

@@ -25,7 +25,6 @@ class YesOrNo:
 
     @property
     def share(self) -> float | None:
-        """P(yes) where nothing but yes and no may be said, in 0..1; None with the cause."""
         return None if self.cause else self.yes / (self.yes + self.no)
 
 
@@ -40,7 +39,6 @@ def yes_or_no(reply: Reply) -> YesOrNo:
 
 
 def as_text(likely: Sequence[tuple[str, float]]) -> str:
-    """The tokens and their log probabilities as JSON, for the record."""
     return json.dumps([[token, round(value, 4)] for token, value in likely], ensure_ascii=False)
 
 

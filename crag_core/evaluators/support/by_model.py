@@ -35,7 +35,6 @@ class ModelSupport:
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
-        """One a sentence of an answer, in order; all calls at once, as far as the model allows."""
         evidence = Evidence(tuple(pieces))
         found, claims = claims_in(sentences, evidence, self._stop_words)
         shown = [fitting(claim, evidence) for claim in claims]
@@ -63,7 +62,6 @@ class ModelSupport:
 
 
 def _backing(said: VerdictReply, shown: Sequence[Piece], usage: Usage) -> Backing:
-    """A number that no piece was shown under says nothing."""
     if said.verdict is None:
         return Backing(None, usage=usage)
     named = dict.fromkeys(shown[number - 1].id for number in said.numbers if number <= len(shown))

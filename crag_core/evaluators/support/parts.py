@@ -18,7 +18,6 @@ _TAGS = 40  # bytes around a piece of evidence: its number, and what it stands b
 
 
 def whole(replies: Sequence[Reply | Exception]) -> list[Reply]:
-    """All replies; raises what kept any of them from coming."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply
@@ -78,6 +77,5 @@ def fitting(claim: Claim, evidence: Evidence) -> list[Piece]:
 
 
 def nearest(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
-    """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
     found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
     return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))

@@ -59,7 +59,6 @@ def sentences(text: str) -> tuple[Span, ...]:
 
 
 def is_from_memory(sentence: str) -> bool:
-    """Whether a sentence says itself that it is from a language model's memory, and so from no evidence."""
     return _FROM_MEMORY.search(sentence) is not None
 
 
@@ -70,17 +69,14 @@ def claim_of(sentence: str) -> str:
 
 
 def is_prose(sentence: str) -> bool:
-    """Not a block of code, nor the header of a table, which claims nothing."""
     return not (_CODE.match(sentence) or _HEADER.match(sentence))
 
 
 def is_quotation(claim: str) -> bool:
-    """Whether it says by itself that it is one, all of it in quotation marks."""
     return bool(_QUOTATION.fullmatch(claim))
 
 
 def denies(text: str) -> bool:
-    """Whether there is a "not" in it, or another word that turns a sentence round; in four languages."""
     return bool(_DENIAL.search(_NO_DENIAL.sub(" ", text)))
 
 
@@ -122,7 +118,6 @@ def content_of(claim: str, stop_words: Collection[str]) -> dict[str, str]:
 
 
 def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
-    """Words with a capital letter inside the sentence; in German every noun is one."""
     said = (word for place, word in enumerate(_WORD.findall(claim)) if place and word[:1].isupper())
     named = (word.lower() for word in said if not any(sign.isdigit() for sign in word))
     return frozenset(bare_word(word) for word in named if word not in stop_words)
@@ -130,7 +125,6 @@ def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
 
 @lru_cache(8192)
 def bare_word(word: str) -> str:
-    """Without a possessive ending, and without accents, which some leave out."""
     parts = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", word))
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 
