@@ -42,7 +42,7 @@ from crag_core.evaluators.shared.model_files import (
     TOKENIZER,
     VERSION,
     Answering,
-    Sentence,
+    SentenceCurve,
     Signals,
     Topical,
     log_chance,
@@ -72,7 +72,7 @@ NEAR = (
 )
 """Kinds of pairs that tell apart what answers from what is only near."""
 _PLAIN = Signals(Answering(0.0, 1.0, 0.0), Topical(0.0, 1.0, 0.0))
-_PLAIN_SENTENCE = Sentence(0.0, 1.0)
+_PLAIN_SENTENCE = SentenceCurve(0.0, 1.0)
 _SHIPPED = (MODEL, EMBEDDER, TOKENIZER, RARITY)
 
 
@@ -147,12 +147,12 @@ def _weights_of(features: np.ndarray, reading: Reading, labels: np.ndarray, amon
     return tuple(round(float(weight), 4) for weight in (model.intercept_[0], *model.coef_[0]))
 
 
-def fit_sentence(sentences: Sentences) -> Sentence:
+def fit_sentence(sentences: Sentences) -> SentenceCurve:
     """A logistic regression on the first half of the questions."""
     chosen = sentences.halves == 0
     model = LogisticRegression(C=10.0, max_iter=1000)
     model.fit(sentences.behind[chosen, None], sentences.holds[chosen])
-    return Sentence(round(float(model.intercept_[0]), 4), round(-float(model.coef_[0][0]), 4))
+    return SentenceCurve(round(float(model.intercept_[0]), 4), round(-float(model.coef_[0][0]), 4))
 
 
 def report_sentences(sentences: Sentences) -> None:
@@ -266,7 +266,7 @@ def _write_graphs(base: Path, weights: Path, out: Path) -> None:
     full.unlink()
 
 
-def _write_settings(folder: Path, signals: Signals, sentence: Sentence) -> None:
+def _write_settings(folder: Path, signals: Signals, sentence: SentenceCurve) -> None:
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _SHIPPED}
     settings = {
         "version": VERSION,

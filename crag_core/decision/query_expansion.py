@@ -22,7 +22,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 
 @dataclass(frozen=True)
-class Expansion:
+class ExpandedQuery:
     query: str
     added: tuple[tuple[str, str], ...] = ()
 
@@ -36,7 +36,7 @@ def expand(
     max_synonyms: int = 2,
     max_vocabulary: int = 4,
     asked: Sequence[str] = (),
-) -> Expansion:
+) -> ExpandedQuery:
     """The question followed by terms that it does not hold; the question alone when there are none.
 
     `keywords` are the question's own. Each of them, and each phrase of the question, adds its first `max_synonyms`
@@ -61,7 +61,7 @@ def expand(
             vocabulary.append((_spell(word, near[word][0][1]), f"beside words of the question {where}"))
             known |= _forms_of([word])
     added += vocabulary
-    return Expansion(" ".join([question, *(term for term, _ in added)]), tuple(added))
+    return ExpandedQuery(" ".join([question, *(term for term, _ in added)]), tuple(added))
 
 
 def parse_synonyms(text: str, name: str = "synonyms.txt") -> dict[str, tuple[str, ...]]:

@@ -21,7 +21,7 @@ from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
 from crag_core.evaluators.shared.named import is_of_another, named_in, without_other_codes
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,
-    Pieces,
+    WordPieces,
     cut_windows,
     heading_of,
     open_reader,
@@ -115,7 +115,7 @@ class CrossEncoderEvaluator:
         unread = (why_unread(reader.pieces(strip.text), "text") for strip in strips if strip.score is None)
         return strips, next((refused or why for why in unread), "")
 
-    def _open(self, question: str) -> tuple[PairReader, Pieces, str]:
+    def _open(self, question: str) -> tuple[PairReader, WordPieces, str]:
         """The models, the question in pieces, and why it is not read; "": it is. Raises `EvaluatorUnavailable`."""
         if isinstance(self._settings, EvaluatorUnavailable):
             raise EvaluatorUnavailable(self._settings.message, hint=self._settings.hint)
@@ -123,7 +123,7 @@ class CrossEncoderEvaluator:
         asked = reader.pieces(question)
         return reader, asked, self._why_unread(asked, "question") if words(asked.text) else "The question has no words."
 
-    def _judge(self, asked: Pieces, passages: Sequence[Passage], reader: PairReader, cancel: Cancel) -> list[Grade]:
+    def _judge(self, asked: WordPieces, passages: Sequence[Passage], reader: PairReader, cancel: Cancel) -> list[Grade]:
         settings = reader.settings
         question = asked.ids[: settings.question_tokens]
         room = settings.tokens - FRAME - len(question)
@@ -151,7 +151,7 @@ class CrossEncoderEvaluator:
             for passage, why, found in zip(passages, refused, scores, strict=True)
         ]
 
-    def _why_unread(self, pieces: Pieces, what: str) -> str:
+    def _why_unread(self, pieces: WordPieces, what: str) -> str:
         why = why_unread(pieces, what)
         return why and why + self.advice
 

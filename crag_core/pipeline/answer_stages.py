@@ -17,7 +17,7 @@ from crag_core.base.types.knowledge import Consolidation, Excerpt
 from crag_core.base.types.steps import StepName, StepState, Usage
 from crag_core.decision.policy import ContextJudge
 from crag_core.pipeline.run import Parts, Result, Run, ask_twice
-from crag_core.trace.consolidation import Recalled, in_brief, parse_pieces, parse_recalled
+from crag_core.trace.consolidation import ListReply, in_brief, parse_pieces, parse_recalled
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.citation_check import pieces_of, summed_up
 from crag_core.trace.grounding.claims import is_from_memory, sentences
@@ -43,9 +43,7 @@ def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if most is None or not excerpts or edited(trace).consolidated(most, excerpts):
         return None
     if parts.model is None:
-        text = "no language model to ask; the evidence is used as it is"
-        told = any(step.summary == text for step in trace.steps)
-        return None if told else Result({}, text, state=StepState.SKIPPED)
+        return Result({}, "no language model to ask; the evidence is used as it is", state=StepState.SKIPPED)
     try:
         found, usage = _consolidated(trace.question, excerpts, most, parts.model, parts.prompts, run)
     except Stopped:
@@ -61,16 +59,16 @@ def _consolidated(
 ) -> tuple[Consolidation, Usage]:
     """Two requests: for what the model knows, and for what both say; raises a `CragError` where it cannot be asked."""
     shown = Consolidation(context_ids(excerpts), most)
-    recalled, raw, usage = Recalled(()), tuple[str, ...](), Usage()
+    recalled, raw, usage = ListReply[str](()), tuple[str, ...](), Usage()
     if most:
         asked, recall = prompts.recall(question, most), partial(parse_recalled, most=most)
         recalled, raw, usage = ask_twice(model, prompts, asked, recall, run.cancel, replies.recall_schema(most))
-    if recalled.passages is None:
+    if recalled.listed is None:
         return replace(shown, raw="\n---\n".join(raw), cause=f"{recalled.cause} (asked twice)"), usage
-    asked = prompts.consolidate(question, excerpts, recalled.passages)
-    read = partial(parse_pieces, excerpts=len(excerpts), own=len(recalled.passages))
+    asked = prompts.consolidate(question, excerpts, recalled.listed)
+    read = partial(parse_pieces, excerpts=len(excerpts), own=len(recalled.listed))
     found, said, spent = ask_twice(model, prompts, asked, read, run.cancel, replies.CONSOLIDATION_SCHEMA)
-    made = replace(shown, own=recalled.passages, pieces=found.pieces or (), raw="\n---\n".join((*raw, *said)))
+    made = replace(shown, own=recalled.listed, pieces=found.listed or (), raw="\n---\n".join((*raw, *said)))
     return replace(made, cause=f"{found.cause} (asked twice)" if found.cause else ""), usage + spent
 
 

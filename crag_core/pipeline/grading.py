@@ -59,9 +59,7 @@ def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if not policy.judges_together or not view.passages or view.judgement(policy):
         return None
     if parts.model is None:
-        text = "no language model to ask; the best chunk decides"
-        is_said = any(step.summary == text for step in trace.steps)
-        return None if is_said else Result({}, text, state=StepState.SKIPPED)
+        return Result({}, "no language model to ask; the best chunk decides", state=StepState.SKIPPED)
     asking = _answer_or_decline if policy.context_judge is ContextJudge.ANSWER else _rate
     judged, what, usage = asking(trace.question, view.passages, parts.model, parts.prompts, run)
     count, shown = len(judged.passages), judged.shown

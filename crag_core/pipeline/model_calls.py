@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -71,10 +71,10 @@ class NotedModel:
 
     def stream(self, messages: Messages, cancel: Cancel) -> Iterator[str | Usage]:
         pieces: list[str] = []
-        usage, broken, sent = Usage(), "", self._sent()
+        usage, broken = Usage(), ""
         replies = self._model.stream(messages, cancel)
         try:
-            with sent:
+            with self._counting() as count:
                 first = next(replies, "")
             for piece in itertools.chain((first,), replies):
                 if isinstance(piece, Usage):
@@ -86,16 +86,15 @@ class NotedModel:
             broken = error.message
             raise
         finally:
-            usage = replace(usage, calls=usage.calls or sent.count(messages))
+            usage = replace(usage, calls=usage.calls or count(messages))
             _note(messages, Reply("".join(pieces), usage), broken)
 
     @contextmanager
     def _noting(self, chats: Sequence[Messages]) -> Iterator[list[Reply | Exception]]:
         """Notes what is put into the list that it gives, one a chat, or the error that came instead of all."""
         came: list[Reply | Exception] = []
-        sent = self._sent()
         try:
-            with sent:
+            with self._counting() as count:
                 yield came
         except CragError as error:
             told = chats[:1] if isinstance(error, NoLogProbabilities) else chats
@@ -103,25 +102,18 @@ class NotedModel:
             raise
         finally:
             for messages, one in zip(chats, came, strict=False):
-                _note(messages, one, count=sent.count(messages))
+                _note(messages, one, count=count(messages))
 
-    def _sent(self) -> _Sent:
-        return _Sent(getattr(self._model, "tells_sent", False))
-
-
-class _Sent:
-    def __init__(self, is_told: bool) -> None:
-        self._chats: list[Messages] = []
-        self._is_told = is_told
-
-    def count(self, messages: Messages) -> int:
-        return sum(one is messages for one in self._chats) if self._is_told else 1
-
-    def __enter__(self) -> None:
-        self._token = SENT.set(self._chats)
-
-    def __exit__(self, *error: object) -> None:
-        SENT.reset(self._token)
+    @contextmanager
+    def _counting(self) -> Iterator[Callable[[Messages], int]]:
+        """Gives how often a chat was sent, in here; once, where the model does not tell."""
+        chats: list[Messages] = []
+        is_told = getattr(self._model, "tells_sent", False)
+        token = SENT.set(chats)
+        try:
+            yield lambda messages: sum(one is messages for one in chats) if is_told else 1
+        finally:
+            SENT.reset(token)
 
 
 def _note(messages: Messages, came: Reply | Exception, broken: str = "", count: int = 1) -> None:

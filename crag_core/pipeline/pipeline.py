@@ -252,7 +252,7 @@ class Pipeline:
         with noted(name) as calls:
             result = self._result(stage, record.trace, run)
         with record.lock:  # the other lane may have recorded something meanwhile
-            if result is None:
+            if result is None or _is_skipped_again(record.trace, result):
                 record.trace = _without_break(record.trace, name)
                 return True
             result, changed = _costed(result, calls), with_calls(_changed(record.trace, result), calls)
@@ -391,6 +391,12 @@ def _without_break(trace: Trace, name: StepName) -> Trace:
     return trace if len(steps) == len(trace.steps) else replace(trace, steps=steps)
 
 
+def _is_skipped_again(trace: Trace, result: Result) -> bool:
+    if result.state is not StepState.SKIPPED or result.changes or result.error:
+        return False
+    return any((old.state, old.summary) == (result.state, result.summary) for old in trace.steps)
+
+
 def _changed(trace: Trace, result: Result) -> Trace:
     """With the result's changes, and what is suspicious in new passages: looking for it is the step's time."""
     # What stands behind an answer goes with it.
@@ -406,8 +412,7 @@ def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> t
     """The trace with a step at its end.
 
     The attempt that this step completes, broken, waiting or cut, gives way to it, with its time and its cost, unless
-    that was another run's; a stage that was skipped before is not recorded twice. Of second opinions each may be
-    another evaluator's, so all stay.
+    that was another run's. Of second opinions each may be another evaluator's, so all stay.
     """
     summary = " ".join(filter(None, (result.summary, left_out(result.usage))))
     step = Step(
@@ -420,7 +425,4 @@ def _recorded(trace: Trace, name: StepName, result: Result, seconds: float) -> t
         if not old.taken_over:
             step = replace(step, usage=old.usage + step.usage, seconds=old.seconds + step.seconds)
     steps = tuple(old for old in trace.steps if old not in before)
-    skipped = (StepState.SKIPPED, summary)
-    if skipped != (step.state, step.summary) or not any((old.state, old.summary) == skipped for old in steps):
-        steps = (*steps, step)
-    return replace(trace, steps=steps), step
+    return replace(trace, steps=(*steps, step)), step

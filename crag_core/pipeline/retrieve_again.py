@@ -1,8 +1,6 @@
 """The stage "retrieve again": with an expanded query, refined keywords, another strategy, or documents whole."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from crag_core.base.errors import BadRecord, DocumentMissing
@@ -11,7 +9,7 @@ from crag_core.base.text.tokens import around
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.passages import Engine, Passage, Retrieval, Round
 from crag_core.base.types.steps import StepState, Usage
-from crag_core.decision.query_expansion import Expansion, expand
+from crag_core.decision.query_expansion import ExpandedQuery, expand
 from crag_core.decision.rounds import DecisionPath, gather
 from crag_core.decision.steps import DOCUMENTS, EXPAND, REFINE
 from crag_core.pipeline.run import Parts, Result, Run
@@ -53,11 +51,11 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if decision_path.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_chunks
-    made = _retrieve_all(parts.retriever, asked, limit)
-    query = replace(query, by=", ".join(dict.fromkeys((query.by, *(by for _, by in made if by)))))
+    made = [parts.retriever.retrieve(text, limit, engine) for text, engine in asked]
+    query = replace(query, by=", ".join(dict.fromkeys((query.by, *(one.by for one in made if one.by)))))
     retrievals = tuple(
-        replace(one, passages=tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
-        for one, _ in made
+        Retrieval(*way, tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))
+        for way, one in zip(asked, made, strict=True)
     )
     found = Round(decision_path.wanted, retrievals, query.by, query.added)
     left = edited(replace(trace, rounds=(found,))).rounds[0]  # what is dropped is recorded, and not looked at
@@ -103,18 +101,6 @@ def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retrie
     return Result({"rounds": (*trace.rounds, found)}, f"documents: {told}")
 
 
-def _retrieve_all(
-    retriever: Retriever, asked: Sequence[tuple[str, Engine]], limit: int
-) -> tuple[tuple[Retrieval, str], ...]:
-    with ThreadPoolExecutor(max_workers=len(asked)) as threads:
-        contexts = [copy_context() for _ in asked]  # of the run: spans below it know where they belong
-        search = lambda context, one: context.run(retriever.retrieve, one[0], limit, one[1])  # noqa: E731
-        found = threads.map(search, contexts, asked)
-        return tuple(
-            (Retrieval(text, engine, one.passages), one.by) for (text, engine), one in zip(asked, found, strict=True)
-        )
-
-
 def _expanded(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     grown = _grow(trace, decision_path.evidence, parts)
     terms = ", ".join(term for term, _ in grown.added)
@@ -137,10 +123,6 @@ def _refined(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) 
     return _ask(parts.prompts.keywords(trace.question, tried, limit), fallback, parts, run, tried)
 
 
-def _keyword(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
-    return _Query(trace.question, Engine.KEYWORD, "the question, by its words alone")
-
-
 def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run) -> _Query:
     own = keyword_query(trace.question, parts.meter.keywords)
     fallback = _Query(own, Engine.DENSE, "the question's keywords, by meaning")
@@ -150,13 +132,13 @@ def _rewritten(trace: Trace, decision_path: DecisionPath, parts: Parts, run: Run
 _WRITERS: dict[str, Callable[[Trace, DecisionPath, Parts, Run], _Query]] = {
     EXPAND: _expanded,
     REFINE: _refined,
-    "keyword": _keyword,
+    "keyword": lambda trace, *_: _Query(trace.question, Engine.KEYWORD, "the question, by its words alone"),
     "rewritten": _rewritten,
     "expanded": _expanded,
 }
 
 
-def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequence[str] = ()) -> Expansion:
+def _grow(trace: Trace, passages: tuple[Passage, ...], parts: Parts, asked: Sequence[str] = ()) -> ExpandedQuery:
     rules = trace.settings.policy.expansion
     return expand(
         trace.question,

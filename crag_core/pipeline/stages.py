@@ -36,9 +36,7 @@ def classify(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return Result({"question_class": QuestionClass("B")}, "B: files are pinned", state=StepState.SKIPPED)
     if parts.model is None:
         label = next(letter for letter, value in CLASSES.items() if value == class_by_rule(trace.question))
-        text = f"{label}, by a rule: no language model to ask"
-        told = any(step.summary == text for step in trace.steps)
-        return None if told else Result({}, text, state=StepState.SKIPPED)
+        return Result({}, f"{label}, by a rule: no language model to ask", state=StepState.SKIPPED)
     asked, read = parts.prompts.classify(trace.question), partial(parse_verdict, verdicts=replies.CLASSES_SAID)
     found, said, usage = ask_twice(parts.model, parts.prompts, asked, read, run.cancel, replies.CLASS_SCHEMA)
     label = (found.verdict or "").upper()

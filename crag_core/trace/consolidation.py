@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from crag_core.base.reply_parsing import parse_records, without_thoughts
 from crag_core.base.types.knowledge import Consolidated, Consolidation
@@ -15,43 +15,38 @@ _SOURCE = re.compile(r"(?:document|doc|excerpt|passage)?[\W_]*(\d{1,3})[\W_]*", 
 _MEMORY = re.compile(r"[\W_]*m(?:emory)?[\W_]*(\d{1,3})?[\W_]*", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Recalled:
-    """Passages from memory, () where the model knows nothing; None with the `cause`."""
-
-    passages: tuple[str, ...] | None
-    cause: str = ""
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Consolidated passages, () where nothing bears on the question; None with the `cause`."""
+class ListReply(Generic[_T]):
+    """What a reply lists, () where it says that there is nothing; None with the `cause`."""
 
-    pieces: tuple[Consolidated, ...] | None
+    listed: tuple[_T, ...] | None
     cause: str = ""
 
 
-def parse_recalled(text: str, most: int) -> Recalled:
+def parse_recalled(text: str, most: int) -> ListReply[str]:
     listed, cause = _listed(text)
     if listed is None:
-        return Recalled(None, cause)
+        return ListReply(None, cause)
     texts = [_text(one.get("text") if isinstance(one, dict) else one) for one in listed]
     if listed and not any(texts):
-        return Recalled(None, "no passage in the reply has a text")
-    return Recalled(tuple(dict.fromkeys(filter(None, texts)))[:most])
+        return ListReply(None, "no passage in the reply has a text")
+    return ListReply(tuple(dict.fromkeys(filter(None, texts)))[:most])
 
 
-def parse_pieces(text: str, excerpts: int, own: int) -> Pieces:
+def parse_pieces(text: str, excerpts: int, own: int) -> ListReply[Consolidated]:
     listed, cause = _listed(text)
     if listed is None:
-        return Pieces(None, cause)
+        return ListReply(None, cause)
     records = [one for one in listed[:MOST_PIECES] if isinstance(one, dict)]
     read = [(place, _piece(one, excerpts, own)) for place, one in enumerate(records, 1)]
     kept = [(place, one) for place, one in read if one.text and (one.excerpts or one.memory)]
     if listed and not kept:
-        return Pieces(None, "no passage in the reply has a text and a source that was shown")
+        return ListReply(None, "no passage in the reply has a text and a source that was shown")
     numbers = {place: number for number, (place, _) in enumerate(kept, 1)}
-    return Pieces(tuple(replace(one, contradicts=_renumbered(one, numbers, numbers[place])) for place, one in kept))
+    return ListReply(tuple(replace(one, contradicts=_renumbered(one, numbers, numbers[place])) for place, one in kept))
 
 
 def _listed(text: str) -> tuple[list[Any] | None, str]:

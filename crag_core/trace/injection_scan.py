@@ -8,7 +8,6 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from enum import StrEnum
 
 from crag_core.base.prompts.delimiters import UNSEEN
 from crag_core.base.text.display import shortened
@@ -19,46 +18,34 @@ MOST_LOOKED_AT = 200_000  # characters of a passage that are looked at; a file t
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
 
-
-class Sign(StrEnum):
-    OVERRIDE = "override"
-    ROLE = "role"
-    GRADE = "grade"
-    ADDRESS = "address"
-    SECRET = "secret"
-    MARKER = "marker"
-    DELIMITER = "delimiter"
-    HIDDEN = "hidden"
-
-
 MEANINGS: dict[str, str] = {
-    Sign.OVERRIDE: "it asks to set earlier instructions aside",
-    Sign.ROLE: "it gives the model another role or task",
-    Sign.GRADE: "it asks for a grade",
-    Sign.ADDRESS: "it speaks to a model",
-    Sign.SECRET: "it asks for instructions or for what was said, or to keep something from the reader",
-    Sign.MARKER: "it holds marks that chat models read as a change of speaker",
-    Sign.DELIMITER: "it imitates the marks that stand around evidence",
-    Sign.HIDDEN: "it holds characters that are not seen",
+    "override": "it asks to set earlier instructions aside",
+    "role": "it gives the model another role or task",
+    "grade": "it asks for a grade",
+    "address": "it speaks to a model",
+    "secret": "it asks for instructions or for what was said, or to keep something from the reader",
+    "marker": "it holds marks that chat models read as a change of speaker",
+    "delimiter": "it imitates the marks that stand around evidence",
+    "hidden": "it holds characters that are not seen",
 }
 
 _PHRASES = {
-    Sign.MARKER: r"""
+    "marker": r"""
 <\|[a-z][a-z0-9_ ]{1,30}\|>|\[/?inst\]|<</?sys>>|<(?:start|end)_of_turn>
 </?(?:context|instructions?|documents?|(?:system|assistant)(?:[_ -]?(?:prompt|message))?)>
 ^[ \t]*#{2,4}[ \t]*(?:system|instructions?|assistant|human|response)[ \t]*:[ \t]*$
 ^[ \t]*(?:#{2,4}[ \t]*system[ \t]*\n+|\[?(?:system|assistant)\]?[ \t]*:[ \t]*)(?=you|ignore|from now|disregard)""",
-    Sign.DELIMITER: r"""
+    "delimiter": r"""
 <\s*+/?\s*+(?:evidence|passage|sentence)\s*+>|\[\s*+/\s*+evidence\s*+\]
 (?<![-=#*])[-=#*]{2,}+\s*+(?:end|begin|start)(?: of)? (?:the )?(?:evidence|context|document)\b\s*+[-=#*]""",
-    Sign.OVERRIDE: r"""
+    "override": r"""
 <ignore> … (?:previous|prior|above|preceding|earlier|system|original|initial|your|other) … <orders>
 <ignore> … <orders> (?:(?:that )?you (?:were|have|had|got|received)|above|before this|so far|until now)
 <ignore> (?:everything|anything|all|whatever) (?:that )?you … (?:before|earlier|so far|above|told|given|learned)
 (?:everything|whatever|all) … (?:told|instructed|ordered) you … (?:before|earlier|so far|(?:up to|until) now)
 your (?:\w+ )?<orders> (?:(?:is|are|have been) (?:now )?)?(?:no longer|void|cancell?ed|obsolete|replaced)
 (?:new|updated) (?:orders?|directives?|instructions?|commands?|task) (?:from|by|below|for (?:you|the <model>))""",
-    Sign.ROLE: r"""
+    "role": r"""
 you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|judges?|evaluators?|unrestricted)
 (?:(?:act|behave|answer) as|(?:pretend|imagine) you are) (?:an?|the|my) (?:\w+ )?(?:uncensored|<model>)
 (?:enter|enable|activate|switch (?:in)?to) (?:the )?(?:developer|debug|god|dan|maintenance|admin) mode and
@@ -66,20 +53,20 @@ you are (?:now|no longer|from now on) … (?:<model>|assistants?|dan|graders?|ju
 (?:from now on|henceforth),? (?:you )?(?:must |will |should )?(?:only |always )?(?:answer|reply|respond|obey)
 (?:begin|start|end) (?:your|every|each) (?:next )?(?:answer|reply|response|output)s? (?:with|by)
 (?:developers?|administrators?|operators?|openai|anthropic) (?:has|have) … (?:authori[sz]ed|allowed|ordered) you""",
-    Sign.GRADE: r"""
+    "grade": r"""
 <rate> … (?:this|every|each|all|following|above) (?:\w+ ){0,2}<piece>s? (?:(?:as|with|at|a|the|of|score|grade) )*<top>
 <rate> … <top> … (?:score|grade|rating|relevance|band|marks?) … (?:this|the) <piece>
 this <piece> (?:must|should|has to) (?:be |receive |get )(?:rated |graded |scored |given )?(?:as )?<top>
 (?:correct|right|proper|only|expected) … (?:score|grade|rating|relevance) … this <piece> is <top>
 <rate> … (?:score|grade|rating|relevance) (?:of|to|as|at) <top> … this <piece>
 \{\s*[\"'](?:score|scores|evaluations|verdict|reasoning)[\"'](?=\s*:)""",
-    Sign.ADDRESS: r"""
+    "address": r"""
 (?:note|notice|message|instructions?|attention|warning|reminder) (?:(?:to|for) )?(?:the |any |all )?<model>
 (?:if|when|since|because) you(?: are|.re) (?:an? |the )?(?:\w+ )?<model>(?: that| which| who|,| reading)?
 <model> (?:(?:that|which|who) )?(?:read|process|summari[sz]|evaluat|grad)\w+ this … (?:must|should|will|cannot)
 as an (?:ai|llm|(?:ai |large )?language model|ai assistant),? you (?:must|should|cannot|will|are)
 (?:dear|hey|hello|attention,?) (?:\w+ )?(?:evaluator|grader|judge|assistant|model|bot)(?=\s*[,:!])""",
-    Sign.SECRET: r"""
+    "secret": r"""
 (?:reveal|print|show|repeat|output|leak|tell me) … (?:your|the) <inner> (?:\w+ )?(?:prompt|instructions?|rules)
 (?:what|which) … your (?:<inner> )?(?:prompt|instructions)
 (?:send|post|forward|email|append|leak) … (?:conversation|chat log|user.s question|system prompt|api keys?) … (?:to|at)
@@ -106,8 +93,8 @@ _HIDDEN = re.compile(
 )
 
 
-def _compiled(sign: Sign, line: str) -> re.Pattern[str]:
-    if sign in (Sign.MARKER, Sign.DELIMITER):
+def _compiled(sign: str, line: str) -> re.Pattern[str]:
+    if sign in ("marker", "delimiter"):
         return re.compile(line, re.MULTILINE)
     for name, pattern in _NAMED.items():
         line = line.replace(name, pattern)
@@ -120,7 +107,7 @@ _PATTERNS = [(sign, _compiled(sign, line)) for sign, lines in _PHRASES.items() f
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
     return tuple(
-        Suspicion(passage.id, sign.value, start, end, in_source)
+        Suspicion(passage.id, sign, start, end, in_source)
         for passage in passages
         for text, in_source in ((passage.text, False), (passage.source, True))
         for sign, start, end in find(text)
@@ -141,25 +128,25 @@ def remaining_suspicions(trace: Trace) -> tuple[Suspicion, ...] | None:
     return None if kept is None else tuple(one for one in kept if one.passage_id in there)
 
 
-def find(text: str) -> list[tuple[Sign, int, int]]:
+def find(text: str) -> list[tuple[str, int, int]]:
     """(what it does, start, end) of every suspicious place, in order; of places that overlap the first stays."""
-    kept: list[tuple[Sign, int, int]] = []
+    kept: list[tuple[str, int, int]] = []
     for place in sorted(_places(text[:MOST_LOOKED_AT]), key=lambda place: (place[1], -place[2])):
         if not kept or place[1] >= kept[-1][2]:
             kept.append(place)
     return kept[:_MOST_OF_ONE]
 
 
-def _places(text: str) -> Iterator[tuple[Sign, int, int]]:
-    yield from ((Sign.HIDDEN, *one.span()) for one in _HIDDEN.finditer(text) if one["hidden"])
+def _places(text: str) -> Iterator[tuple[str, int, int]]:
+    yield from (("hidden", *one.span()) for one in _HIDDEN.finditer(text) if one["hidden"])
     folded, at = fold(text)
     for sign, pattern in _PATTERNS:
         for match in pattern.finditer(folded):
             # Looked at here and not by the pattern, which then knows the letters that it can begin with: twice as fast.
             if not match.start() or not folded[match.start() - 1].isalnum():
                 start, end = at[match.start()], at[match.end() - 1] + 1
-                is_hidden = sign is not Sign.MARKER and _UNSEEN.search(text[start:end].replace("\u00ad", ""))
-                yield Sign.HIDDEN if is_hidden else sign, start, end
+                is_hidden = sign != "marker" and _UNSEEN.search(text[start:end].replace("\u00ad", ""))
+                yield "hidden" if is_hidden else sign, start, end
 
 
 def fold(text: str) -> tuple[str, list[int]]:

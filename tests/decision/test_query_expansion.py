@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import BadRecord
-from crag_core.decision.query_expansion import Expansion, expand, parse_synonyms
+from crag_core.decision.query_expansion import ExpandedQuery, expand, parse_synonyms
 from crag_core.decision.signals import SignalMeter
 from tests.builders import passage
 
@@ -18,13 +18,15 @@ SYNONYMS = parse_synonyms(
 QUESTION = "What does the ferry cost?"
 
 
-def widen(question: str, *texts: str, synonyms: dict[str, tuple[str, ...]] | None = None, **limits: int) -> Expansion:
+def widen(
+    question: str, *texts: str, synonyms: dict[str, tuple[str, ...]] | None = None, **limits: int
+) -> ExpandedQuery:
     found = [passage(f"p{number}", text) for number, text in enumerate(texts)]
     known = {} if synonyms is None else synonyms
     return expand(question, METER.keywords(question), known, found, STOP_WORDS, **limits)
 
 
-def terms(expansion: Expansion) -> list[str]:
+def terms(expansion: ExpandedQuery) -> list[str]:
     return [term for term, _ in expansion.added]
 
 
@@ -32,7 +34,7 @@ def terms(expansion: Expansion) -> list[str]:
 
 
 def test_a_keyword_gains_its_first_two_synonyms() -> None:
-    assert widen(QUESTION, synonyms=SYNONYMS) == Expansion(
+    assert widen(QUESTION, synonyms=SYNONYMS) == ExpandedQuery(
         "What does the ferry cost? boat vessel",
         (("boat", "synonym of ferry"), ("vessel", "synonym of ferry")),
     )

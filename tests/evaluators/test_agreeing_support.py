@@ -13,7 +13,7 @@ from crag_core.base.data_files import DATA
 from crag_core.base.protocols import Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.trace.grounding.citation_check import SUPPORTED, Evidence, lacking
+from crag_core.trace.grounding.citation_check import SUPPORTED, PieceSet, lacking
 
 METER = WordSupport(EVALUATOR_FOLDER, frozenset((DATA / "stopwords.txt").read_text("utf-8").split()))
 
@@ -78,7 +78,7 @@ def score(evidence: str, said: str) -> float:
 @pytest.mark.parametrize(("evidence", "said"), WRONG)
 def test_the_words_of_what_disagrees_are_found_in_part(evidence: str, said: str) -> None:
     assert score(evidence, said) < SUPPORTED
-    assert lacking(said, Evidence((Piece("p#0", evidence, 1),)), ["p#0"]), "and the reader is told what disagrees"
+    assert lacking(said, PieceSet((Piece("p#0", evidence, 1),)), ["p#0"]), "and the reader is told what disagrees"
 
 
 @pytest.mark.parametrize(("evidence", "said"), RIGHT)

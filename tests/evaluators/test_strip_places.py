@@ -54,7 +54,7 @@ def test_a_strip_scores_what_its_chunk_answers_times_how_near_it_is_to_the_best(
     folder = make_evaluator(tmp_path / "long", tokens=64)  # one window
     (grade,) = CrossEncoderEvaluator(folder).grade(QUESTION, [passage(1, CHUNK)], Event())
     strips, why = score(CrossEncoderStripEvaluator(folder), CHUNK)
-    # Pieces of the three sentences: 6, 7 and 7, worth 0 each but for "nine", which is worth 4.
+    # WordPieces of the three sentences: 6, 7 and 7, worth 0 each but for "nine", which is worth 4.
     odds = [math.log(6), math.log(math.exp(4.0) + 6), math.log(7)]
     chances = [1 / (1 + math.exp(SENTENCE["behind"] * (odds[1] - one) - SENTENCE["bias"])) for one in odds]
     answering = dict(grade.parts)["answering"]

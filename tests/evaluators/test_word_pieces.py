@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.evaluators.shared.model_files import parse_rarity
-from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows, why_unread
+from crag_core.evaluators.shared.pair_encoder import WordPieces, cut_windows, why_unread
 
 
-def letters(count: int) -> Pieces:
+def letters(count: int) -> WordPieces:
     """One piece a letter, a space between two."""
     signs = [chr(ord("a") + number % 26) for number in range(count)]
-    return Pieces(" ".join(signs), range(count), [(2 * number, 2 * number + 1) for number in range(count)])
+    return WordPieces(" ".join(signs), range(count), [(2 * number, 2 * number + 1) for number in range(count)])
 
 
 def test_windows_overlap_and_the_last_one_is_not_short() -> None:
@@ -37,8 +37,8 @@ def test_every_piece_is_read_in_order_with_its_neighbours(count: int, room: int,
         assert len(set(one.ids) & set(following.ids)) >= overlap
 
 
-def seen(text: str, pieces: int = 10, unknown: int = 0) -> Pieces:
-    return Pieces(text, [1] * pieces, [(0, 1)] * pieces, unknown)
+def seen(text: str, pieces: int = 10, unknown: int = 0) -> WordPieces:
+    return WordPieces(text, [1] * pieces, [(0, 1)] * pieces, unknown)
 
 
 @pytest.mark.parametrize(

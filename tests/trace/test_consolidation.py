@@ -35,7 +35,7 @@ NO_LIST = "the reply holds no list of passages, or was cut off"
     ],
 )
 def test_what_a_model_knows(reply: str, passages: tuple[str, ...]) -> None:
-    assert parse_recalled(reply, 2).passages == passages
+    assert parse_recalled(reply, 2).listed == passages
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_what_a_model_knows(reply: str, passages: tuple[str, ...]) -> None:
     ],
 )
 def test_what_cannot_be_read_has_its_cause(reply: str, cause: str) -> None:
-    assert (parse_recalled(reply, 2).passages, parse_recalled(reply, 2).cause) == (None, cause)
+    assert (parse_recalled(reply, 2).listed, parse_recalled(reply, 2).cause) == (None, cause)
 
 
 def read(*records: dict[str, Any], excerpts: int = 3, own: int = 1) -> tuple[Consolidated, ...] | None:
-    return parse_pieces(json.dumps({"passages": records}), excerpts, own).pieces
+    return parse_pieces(json.dumps({"passages": records}), excerpts, own).listed
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from crag_core.base.types.answers import Support
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.citation_check import (
     WORDS,
-    Evidence,
+    PieceSet,
     lacking,
     match,
     pieces_of,
@@ -22,10 +22,10 @@ FERRY = Piece("p1#0", "The ferry to Vennick leaves at nine from pier 3.", 1)
 DOGS = Piece("p1#1", "Dogs travel free of charge on a leash.", 1)
 YACHT = Piece("p2#0", "A yacht of ten metres pays 14 pounds a night.", 2)
 SAME = Piece("p3#0", "Dogs travel free, on a leash.", 3)
-HELD = Evidence((FERRY, DOGS, YACHT, SAME))
+HELD = PieceSet((FERRY, DOGS, YACHT, SAME))
 
 
-def look_up(claim: str, held: Evidence = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
+def look_up(claim: str, held: PieceSet = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
     weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
     return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
 
@@ -75,7 +75,7 @@ def test_names_that_stand_nowhere_are_told(claim: str, missing: tuple[str, ...])
 
 
 def test_a_name_may_have_another_ending() -> None:
-    held = Evidence((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
+    held = PieceSet((Piece("p", "Die Berliner Fähre der Johnsons", 1),))
     assert held.has("berlin") and held.has("johnson") and held.has("fahren")
     assert not held.has("ber") and not held.has("johnstone") and not held.has("vennick")
 
@@ -139,14 +139,14 @@ def test_what_keeps_a_sentence_weak_is_told() -> None:
     assert lacking("Yachts of 10-metre length pay £14.00.", HELD, ("p2#0",)) == ()
     assert lacking("Dogs do not travel free [1].", HELD, ("p1#1",)) == ("not",)
     assert lacking("Dogs travel free [7].", HELD, ("p1#1",)) == (), "the number of a citation is no fact"
-    assert lacking("Yachts pay 14 pounds.", Evidence((Piece("p", "— ⚓ …", 1),)), ("p",)) == ("14",), "no word at all"
+    assert lacking("Yachts pay 14 pounds.", PieceSet((Piece("p", "— ⚓ …", 1),)), ("p",)) == ("14",), "no word at all"
 
 
 def test_script_and_language_of_a_piece_are_its_own_or_those_of_all() -> None:
     row, german = Piece("r", "| Vennick | 3 |", 3), Piece("d", "Die Fähre ist weiß und fährt um neun ab.", 2)
-    assert Evidence((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
-    assert Evidence((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
-    assert Evidence((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
+    assert PieceSet((FERRY, row)).written_in == (("LATIN", "en"), ("LATIN", "en"))
+    assert PieceSet((german, row)).written_in == (("LATIN", "de"), ("LATIN", "de"))
+    assert PieceSet((row, row)).written_in[0] == ("LATIN", ""), "rows of names tell no language"
 
 
 def test_the_short_sum_says_found_of_words_and_supported_of_a_model() -> None:

@@ -73,7 +73,7 @@ class Logged:
 class Suspicion:
     """A place in a passage that speaks to a model rather than to its reader: `passage.text[start:end]`.
 
-    `sign` names what it does, one of `injection_scan.Sign`. `in_source`: the place is in `passage.source`, such as
+    `sign` names what it does, one of `injection_scan.MEANINGS`. `in_source`: the place is in `passage.source`, such as
     the title of a web page.
     """
 

@@ -15,10 +15,10 @@ from typing import Any
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.evaluators.named.files import ADAPTER, ModelFiles
-from crag_core.evaluators.shared.pair_encoder import Pieces, cut_windows
+from crag_core.evaluators.shared.pair_encoder import WordPieces, cut_windows
 
 WINDOW = 512
-"""Pieces of question and text that are read at once at most: these models were trained on no longer ones."""
+"""WordPieces of question and text that are read at once at most: these models were trained on no longer ones."""
 OVERLAP = 64
 QWEN3 = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
@@ -82,19 +82,19 @@ class Reader:
         asked, whole = self._pieces(question), self._pieces(text)
         most = self.longest // 2
         if len(asked.ids) > most:
-            asked = Pieces(asked.text[: asked.offsets[most - 1][1]], asked.ids[:most], asked.offsets[:most])
+            asked = WordPieces(asked.text[: asked.offsets[most - 1][1]], asked.ids[:most], asked.offsets[:most])
         room = self._room - len(asked.ids)
         windows = cut_windows(whole, room, min(OVERLAP, room // 4)) if len(whole.ids) > room else [whole]
         return asked.text, [one.text for one in windows]
 
-    def _pieces(self, text: str) -> Pieces:
+    def _pieces(self, text: str) -> WordPieces:
         """A mark of the model, such as "[SEP]", is taken apart: no document ends itself and speaks in its marks."""
         for mark in self._marks:
             text = text.replace(mark, f"{mark[:1]} {mark[1:]}")
         found = self.tokenizer(
             text, add_special_tokens=False, return_offsets_mapping=True, truncation=False, verbose=False
         )
-        return Pieces(text, found["input_ids"], found["offset_mapping"])
+        return WordPieces(text, found["input_ids"], found["offset_mapping"])
 
 
 _opened = lru_cache(2)(Reader)

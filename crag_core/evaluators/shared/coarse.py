@@ -96,7 +96,7 @@ def grade_unread(
     if not words(question) or all(grade.score is not None for grade in grades):
         return list(grades)
     try:
-        asked = Asked(question)
+        asked = EmbeddedQuestion(question)
     except EvaluatorUnavailable as error:
         why = f" {error.message} {error.hint}".rstrip()
         return [replace(grade, cause=grade.cause + why) if grade.score is None else grade for grade in grades]
@@ -106,7 +106,7 @@ def grade_unread(
     ]
 
 
-def _grade(unread: Grade, asked: Asked, text: str, scored_by: Sequence[str], cancel: Cancel) -> Grade:
+def _grade(unread: Grade, asked: EmbeddedQuestion, text: str, scored_by: Sequence[str], cancel: Cancel) -> Grade:
     seen = asked.compare(text, cancel)
     if seen is None:
         return unread
@@ -130,14 +130,14 @@ def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str
     if not words(question) or not unread:
         return tuple(strips)
     try:
-        asked = Asked(question)
+        asked = EmbeddedQuestion(question)
     except EvaluatorUnavailable:
         return tuple(strips)
     scores = {id: score for chunk in unread for id, score in _score(chunk, texts[chunk[0].passage_id], asked, cancel)}
     return tuple(replace(strip, score=scores.get(strip.id, strip.score)) for strip in strips)
 
 
-def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> Iterable[tuple[str, float]]:
+def _score(chunk: Sequence[Strip], text: str, asked: EmbeddedQuestion, cancel: Cancel) -> Iterable[tuple[str, float]]:
     whole = asked.compare(text, cancel)
     if whole is None:
         return ()
@@ -151,13 +151,13 @@ def _score(chunk: Sequence[Strip], text: str, asked: Asked, cancel: Cancel) -> I
 
 
 @dataclass(frozen=True)
-class Seen:
+class Similarity:
     cosine: float
     is_text: bool
     cut: str = ""
 
 
-class Asked:
+class EmbeddedQuestion:
     """A question to compare texts with; constructing it raises `EvaluatorUnavailable`."""
 
     def __init__(self, question: str) -> None:
@@ -170,7 +170,7 @@ class Asked:
         self._cut = f", question cut at {len(read)} of its {count} tokens" if len(read) < count else ""
         self._vector = self._reader.embed(QUESTION, read)
 
-    def compare(self, text: str, cancel: Cancel) -> Seen | None:
+    def compare(self, text: str, cancel: Cancel) -> Similarity | None:
         pieces = self._reader.pieces(text)
         if not self._reader.knows(pieces):
             return None
@@ -181,4 +181,4 @@ class Asked:
                 raise Stopped("Stopped by you.")
             cosines.append(float(self._reader.embed(TEXT, window.ids) @ self._vector))
         cut = f", best of the first {MOST_WINDOWS} of {len(windows)} windows" if len(windows) > MOST_WINDOWS else ""
-        return Seen(max(cosines, default=0.0), bool(cosines), cut + self._cut)
+        return Similarity(max(cosines, default=0.0), bool(cosines), cut + self._cut)

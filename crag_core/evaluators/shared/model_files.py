@@ -65,7 +65,7 @@ def log_chance(odds: float) -> float:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SentenceCurve:
     """How far the log-odds of a sentence, by its places, lie behind those of the best sentence of its passage becomes
     the log-odds that it holds the answer, given that the passage does."""
 
@@ -91,7 +91,7 @@ class ModelSettings:
     overlap: int
     files: Mapping[str, str]
     signals: Signals
-    sentence: Sentence
+    sentence: SentenceCurve
 
     def __post_init__(self) -> None:
         if self.version != VERSION:

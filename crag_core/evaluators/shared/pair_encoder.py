@@ -32,7 +32,7 @@ _MOST_UNREAD = 0.5  # share of a text
 
 
 @dataclass(frozen=True)
-class Pieces:
+class WordPieces:
     """A text in the word pieces of a vocabulary: their numbers, and where each stands: `text[start:end]`.
 
     `unknown` counts the pieces that the vocabulary does not know.
@@ -51,7 +51,7 @@ class Window:
     start: int
 
 
-def cut_windows(pieces: Pieces, room: int, overlap: int) -> list[Window]:
+def cut_windows(pieces: WordPieces, room: int, overlap: int) -> list[Window]:
     """The text in windows of at most `room` pieces, each beginning with the last `overlap` pieces of the one before.
 
     The last one reaches further back instead of being short. Without pieces: no window.
@@ -63,7 +63,7 @@ def cut_windows(pieces: Pieces, room: int, overlap: int) -> list[Window]:
     return [_window(pieces, max(min(start, count - room), 0), room) for start in starts]
 
 
-def _window(pieces: Pieces, start: int, room: int) -> Window:
+def _window(pieces: WordPieces, start: int, room: int) -> Window:
     inside = pieces.offsets[start : start + room]
     return Window(tuple(pieces.ids[start : start + room]), pieces.text[inside[0][0] : inside[-1][1]], start)
 
@@ -74,7 +74,7 @@ def heading_of(passage: Passage) -> str:
     return f"{above}: " if above and not passage.text.lstrip("# ").startswith(above) else ""
 
 
-def why_unread(pieces: Pieces, what: str) -> str:
+def why_unread(pieces: WordPieces, what: str) -> str:
     """Why the evaluator does not judge this text (`what` names it); the empty string when it does.
 
     Most of Chinese and Thai is unknown to its vocabulary. Of Greek, Cyrillic, Arabic and others the vocabulary has the
@@ -109,7 +109,7 @@ Ids = Sequence[int]
 
 
 @dataclass(frozen=True)
-class Reading:
+class PairLogits:
     """What the model says of a passage: two logits, and of each piece the logit that the answer is there.
 
     `answering` is the log-sum-exp of `places` and of the place after the last piece.
@@ -144,13 +144,13 @@ class PairReader:
         self._read_pair.cache_clear()
         self._vector.cache_clear()
 
-    def pieces(self, text: str) -> Pieces:
+    def pieces(self, text: str) -> WordPieces:
         """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""
         sound = text.encode("utf-8", "replace").decode()  # halves of a surrogate pair become "?", sign for sign
         found = self._tokenizer.encode(sound, add_special_tokens=False)
-        return Pieces(sound, found.ids, found.offsets, found.ids.count(self._unknown))
+        return WordPieces(sound, found.ids, found.offsets, found.ids.count(self._unknown))
 
-    def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[Reading]:
+    def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[PairLogits]:
         """Each passage read, in order, the last ones not again; raises `Stopped` soon after `cancel` is set,
         `EvaluatorUnavailable`."""
         return list(self._threads.map(partial(self._read_one, question, cancel), passages))
@@ -167,15 +167,15 @@ class PairReader:
         ids = [self._first, *question, self._between, *passage, self._between]
         return ids, [1] * len(ids), [0] * (len(question) + 2) + [1] * (len(passage) + 1)
 
-    def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> Reading:
+    def _read_one(self, question: Ids, cancel: Cancel, passage: Ids) -> PairLogits:
         _check(cancel)
         return self._read_pair(tuple(question), tuple(passage))
 
-    def _read_anew(self, question: tuple[int, ...], passage: tuple[int, ...]) -> Reading:
+    def _read_anew(self, question: tuple[int, ...], passage: tuple[int, ...]) -> PairLogits:
         rows = self._run(MODEL, self._session, INPUTS, self.frame(passage, question))
         answering, topical, places = float(rows[0][0]), float(rows[1][0]), rows[2][0][len(question) + 2 :].tolist()
         beyond = answering - log_sum_exp(places)
-        return Reading(answering, topical, tuple(place + beyond for place in places[:-1]))
+        return PairLogits(answering, topical, tuple(place + beyond for place in places[:-1]))
 
     def _embed_one(self, cancel: Cancel, text: Ids) -> tuple[float, ...]:
         _check(cancel)

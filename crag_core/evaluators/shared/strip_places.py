@@ -11,7 +11,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.evaluators.shared.model_files import FRAME
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,
-    Pieces,
+    WordPieces,
     cut_windows,
     heading_of,
     log_sum_exp,
@@ -39,7 +39,7 @@ def readable(passage: Passage, strips: Sequence[Strip], reader: PairReader) -> I
         yield from (StripText(replace(passage, text=one.text, scores=()), (one,), one.start) for one in legible)
 
 
-def chances(texts: Sequence[StripText], reader: PairReader, asked: Pieces, cancel: Cancel) -> Iterator[list[float]]:
+def chances(texts: Sequence[StripText], reader: PairReader, asked: WordPieces, cancel: Cancel) -> Iterator[list[float]]:
     """Of each text the chance that the answer stands in each of its strips, given that the text holds it, in 0..1.
 
     Raises `Stopped`, `EvaluatorUnavailable`.
@@ -60,6 +60,6 @@ def chances(texts: Sequence[StripText], reader: PairReader, asked: Pieces, cance
         yield settings.sentence.scores([log_sum_exp([odds[at] for at in places] or [_NOWHERE]) for places in held])
 
 
-def _within(pieces: Pieces, strip: Strip, start: int) -> list[int]:
+def _within(pieces: WordPieces, strip: Strip, start: int) -> list[int]:
     first, last = strip.start - start, strip.end - start
     return [at for at, (a, b) in enumerate(pieces.offsets) if a < last and b > first]

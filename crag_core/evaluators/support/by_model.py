@@ -14,7 +14,7 @@ from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, P
 from crag_core.base.reply_parsing import VerdictReply, parse_verdict
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.parts import claims_in, fitting, in_order, whole
-from crag_core.trace.grounding.citation_check import TOGETHER, Evidence
+from crag_core.trace.grounding.citation_check import TOGETHER, PieceSet
 
 SCORES = {"supported": 1.0, "partly": 0.45, "not supported": 0.0}
 """What each verdict counts as: supported, weakly supported, supported by nothing."""
@@ -35,7 +35,7 @@ class ModelSupport:
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
-        evidence = Evidence(tuple(pieces))
+        evidence = PieceSet(tuple(pieces))
         found, claims = claims_in(sentences, evidence, self._stop_words)
         shown = [fitting(claim, evidence) for claim in claims]
         chats = [

@@ -15,7 +15,7 @@ from crag_core.base.protocols import Backing, Cancel, LanguageModel, Messages, P
 from crag_core.base.types.steps import Usage
 from crag_core.evaluators.shared.yes_no import yes_or_no
 from crag_core.evaluators.support.parts import claims_in, fitting, in_order, nearest, whole
-from crag_core.trace.grounding.citation_check import WEAK, Evidence
+from crag_core.trace.grounding.citation_check import WEAK, PieceSet
 
 PROMPT = "Document: {document}\nClaim: {claim}"
 _YES_NO = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
@@ -36,7 +36,7 @@ class MiniCheckSupport:
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
-        evidence = Evidence(tuple(pieces))
+        evidence = PieceSet(tuple(pieces))
         found, claims = claims_in(sentences, evidence, self._stop_words)
         chats = [asked(claim.text, fitting(claim, evidence)) for claim in claims]
         for claim, (score, usage) in zip(claims, self._scores(chats, cancel), strict=True):

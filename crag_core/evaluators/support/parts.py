@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, Piece, Reply
-from crag_core.trace.grounding.citation_check import Evidence, match, quoted
+from crag_core.trace.grounding.citation_check import PieceSet, match, quoted
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
 from crag_core.trace.grounding.quoted_answer import cited_in
 
@@ -41,7 +41,7 @@ class Claim:
 
 
 def claims_in(
-    sentences: Sequence[str], evidence: Evidence, stop_words: frozenset[str]
+    sentences: Sequence[str], evidence: PieceSet, stop_words: frozenset[str]
 ) -> tuple[dict[int, Backing], list[Claim]]:
     """What needs no model, by place, and the claims: a quotation scores 1, without any evidence a claim scores 0.
 
@@ -60,7 +60,7 @@ def claims_in(
     return found, claims
 
 
-def fitting(claim: Claim, evidence: Evidence) -> list[Piece]:
+def fitting(claim: Claim, evidence: PieceSet) -> list[Piece]:
     """The pieces that there is room for, in order: those first that hold most words of the claim."""
 
     def rank(at: int) -> tuple[int, bool]:
@@ -76,6 +76,6 @@ def fitting(claim: Claim, evidence: Evidence) -> list[Piece]:
     return [evidence.pieces[at] for at in sorted(taken)]
 
 
-def nearest(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
+def nearest(claim: Claim, evidence: PieceSet) -> tuple[str, ...]:
     found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
     return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))

@@ -19,8 +19,8 @@ from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
     WEAK,
-    Evidence,
     Match,
+    PieceSet,
     disagreements,
     match,
     quoted,
@@ -47,12 +47,12 @@ class WordSupport:
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
         rarity = rarity_in(self._folder)
-        evidence = Evidence(tuple(pieces))
+        evidence = PieceSet(tuple(pieces))
         whole = language_of(" ".join(claim_of(sentence) for sentence in sentences[:MOST]))
         found = (self._measure_one(sentence, whole, evidence, rarity) for sentence in sentences[:MOST])
         return (*found, *(Backing(None) for _ in sentences[MOST:]))
 
-    def _measure_one(self, sentence: str, whole: str, evidence: Evidence, rarity: Rarity) -> Backing:
+    def _measure_one(self, sentence: str, whole: str, evidence: PieceSet, rarity: Rarity) -> Backing:
         claim, cited = claim_of(sentence), cited_in(sentence)
         if source := quoted(claim, cited, evidence):
             return Backing(1.0, source)
@@ -78,7 +78,7 @@ def rarity_in(folder: Path) -> Rarity:
     return parse_rarity(read_file(folder, RARITY))
 
 
-def _score(claim: str, found: Match, evidence: Evidence, content: Collection[str]) -> float:
+def _score(claim: str, found: Match, evidence: PieceSet, content: Collection[str]) -> float:
     """The mean of what the best piece holds and of what they hold together; capped where they lack a fact."""
     is_capped = found.score > LACKING and bool(found.lacking or disagreements(claim, evidence, found.places, content))
     return LACKING if is_capped else found.score
@@ -96,7 +96,7 @@ def _is_comparable(own: tuple[str, str], other: tuple[str, str]) -> bool:
     return all("" in both or both[0] == both[1] for both in zip(own, other, strict=True))
 
 
-def _is_beyond(places: Sequence[int], cited: Sequence[int], evidence: Evidence) -> bool:
+def _is_beyond(places: Sequence[int], cited: Sequence[int], evidence: PieceSet) -> bool:
     """Whether half or more of what it may rest on cannot be compared: of the cited excerpts, else of all."""
     asked = [at for at, piece in enumerate(evidence.pieces) if piece.excerpt in cited] or range(len(evidence.pieces))
     return bool(asked) and 2 * len(set(asked) & set(places)) <= len(asked)

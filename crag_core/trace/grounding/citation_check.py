@@ -83,7 +83,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PieceSet:
     pieces: tuple[Piece, ...]
 
     @cached_property
@@ -141,7 +141,7 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
     return tuple(found)
 
 
-def quoted(claim: str, cited: Collection[int], evidence: Evidence) -> tuple[str, ...]:
+def quoted(claim: str, cited: Collection[int], evidence: PieceSet) -> tuple[str, ...]:
     """The piece that the claim stands in word for word, one of a cited excerpt if there is; () where in none."""
     least = 1 if is_quotation(claim) else 4
     found = [
@@ -153,7 +153,7 @@ def quoted(claim: str, cited: Collection[int], evidence: Evidence) -> tuple[str,
 def match(
     weights: Mapping[str, float],
     names: Collection[str],
-    evidence: Evidence,
+    evidence: PieceSet,
     places: Sequence[int],
     cited: Collection[int] = (),
 ) -> Match:
@@ -165,7 +165,7 @@ def match(
     return replace(found, lacking=tuple(sorted(name for name in names if not evidence.has(name))))
 
 
-def _gather(weights: Mapping[str, float], evidence: Evidence, places: Iterable[int]) -> Match:
+def _gather(weights: Mapping[str, float], evidence: PieceSet, places: Iterable[int]) -> Match:
     total = math.fsum(weights.values())
     hits = {at: weights.keys() & evidence.terms[at] for at in places}
     left, chosen, shares = dict(weights), list[int](), list[float]()
@@ -220,7 +220,7 @@ def supported_elsewhere(one: Support, pieces: Sequence[Piece]) -> tuple[int, ...
     return () if not one.cited or is_cited else tuple(dict.fromkeys(numbers[0] for numbers in found))
 
 
-def lacking(sentence: str, evidence: Evidence, behind: Collection[str]) -> tuple[str, ...]:
+def lacking(sentence: str, evidence: PieceSet, behind: Collection[str]) -> tuple[str, ...]:
     """What may keep a sentence at `LACKING`: names that the evidence lacks, and what else the pieces with the ids in
     `behind` do not say.
     """
@@ -233,7 +233,7 @@ def lacking(sentence: str, evidence: Evidence, behind: Collection[str]) -> tuple
     )
 
 
-def disagreements(claim: str, evidence: Evidence, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
+def disagreements(claim: str, evidence: PieceSet, places: Sequence[int], content: Collection[str]) -> tuple[str, ...]:
     """The numbers of a claim that stand neither in the pieces at `places` nor beside them, and a "not" of only one."""
     beside = {near for at in places for near in (at - 1, at, at + 1) if 0 <= near < len(evidence.pieces)}
     lost = missing_numbers(claim, [evidence.pieces[at].text for at in beside])

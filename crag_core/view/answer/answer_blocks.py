@@ -18,7 +18,7 @@ from crag_core.trace.grounding.citation_check import (
     SUPPORTED,
     WEAK,
     WORDS,
-    Evidence,
+    PieceSet,
     SupportLevel,
     lacking,
     pieces_of,
@@ -222,8 +222,8 @@ class AnswerBlocks:
         return {strip.id: strip for strip in self.view.changed.all_strips}
 
     @cached_property
-    def held(self) -> Evidence:
-        return Evidence(self.pieces)
+    def held(self) -> PieceSet:
+        return PieceSet(self.pieces)
 
     @cached_property
     def checker(self) -> Checker:
