@@ -1,6 +1,8 @@
 """The stage "retrieve again": with an expanded query, refined keywords, another strategy, or documents whole."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from crag_core.base.errors import BadRecord, DocumentMissing
@@ -51,7 +53,10 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asked, limit = [(query.text, query.engine)], trace.settings.top_k
     if decision_path.wanted[-1] == EXPAND:
         asked, limit = [(trace.question, Engine.HYBRID), *asked], policy.expansion.max_chunks
-    made = [parts.retriever.retrieve(text, limit, engine) for text, engine in asked]
+    with ThreadPoolExecutor(max_workers=len(asked)) as threads:  # each in the context of the run, for its spans
+        retrieve = parts.retriever.retrieve
+        begun = [threads.submit(copy_context().run, retrieve, text, limit, engine) for text, engine in asked]
+    made = [one.result() for one in begun]
     query = replace(query, by=", ".join(dict.fromkeys((query.by, *(one.by for one in made if one.by)))))
     retrievals = tuple(
         Retrieval(*way, tuple(p for p in one.passages if p.document_id not in trace.settings.pinned))

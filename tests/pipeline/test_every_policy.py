@@ -1,9 +1,7 @@
-"""Each policy from question to answer: what ugly replies do to it, and what every path costs in calls."""
+"""Each policy from question to answer: what ugly replies and an outage do to it."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -22,11 +20,9 @@ from crag_core.evaluators.heuristic import HeuristicEvaluator
 from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.evaluators.policies import find_policy
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
-from crag_core.pipeline.call_budget import Calls, budget
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.builders import changing
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
 
 POLICIES = (
@@ -179,79 +175,3 @@ def test_outage_of_the_judge_is_a_failure_of_its_type_and_no_verdict(policy: str
     done = pipeline.resume(Trace.from_json(broken.to_json()))
     assert done.failure is None and done.answer is not None and done.answer.text == ANSWER
     assert bench.counts["retrieve"] == 1
-
-
-# --- what every path costs ------------------------------------------------------------------------------------------
-
-CORRECT, AMBIGUOUS, INCORRECT = Action
-Way = tuple[str, int, tuple[float, ...], int, Action, dict[str, int]]
-
-JUDGED: list[Way] = [  # policy, passages, scores by look, iterations allowed, action in the end, calls by kind
-    ("worst-chunk", 3, (0.9,), 3, CORRECT, {"judge": 3, "answer": 1}),
-    ("worst-chunk", 3, (0.5,), 3, AMBIGUOUS, {"judge": 3, "extract": 3, "rewrite": 1, "answer": 1}),
-    ("worst-chunk", 3, (0.1,), 3, INCORRECT, {"judge": 3, "rewrite": 1, "answer": 1}),
-    ("rank-weighted", 5, (0.9,), 3, CORRECT, {"batch": 1, "answer": 1}),
-    ("rank-weighted", 5, (0.5,), 3, AMBIGUOUS, {"batch": 1, "answer": 1}),
-    ("rank-weighted", 5, (0.1,), 3, INCORRECT, {"batch": 1, "answer": 1}),
-    ("agentic", 2, (0.1,), 3, CORRECT, {"answer": 1}),
-    ("agentic", 3, (0.9,), 3, CORRECT, {"list": 1, "answer": 1}),
-    ("agentic", 3, (0.5, 0.95), 2, CORRECT, {"list": 2, "keywords": 1, "answer": 1}),
-    ("agentic", 3, (0.1, 0.1, 0.9), 3, CORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
-    ("agentic", 3, (0.5,), 3, AMBIGUOUS, {"list": 3, "keywords": 2, "answer": 1}),
-    ("agentic", 3, (0.1,), 3, INCORRECT, {"list": 3, "rephrase": 1, "answer": 1}),
-    ("agentic", 3, (0.1,), 5, INCORRECT, {"list": 4, "rephrase": 1, "rewrite": 1, "answer": 1}),
-]
-UNJUDGED: list[tuple[str, Action, dict[str, int]]] = [
-    ("paper", CORRECT, {"answer": 1}),
-    ("paper", AMBIGUOUS, {"phrases": 1, "answer": 1}),
-    ("paper", INCORRECT, {"phrases": 1, "answer": 1}),
-    ("heuristic", AMBIGUOUS, {"answer": 1}),
-    ("signals", INCORRECT, {"answer": 1}),
-    ("two-signal", AMBIGUOUS, {"phrases": 1, "answer": 1}),
-]
-
-
-def allowing(policy: str, iterations: int) -> Policy:
-    return replace(find_policy(policy), max_rounds=iterations)
-
-
-def foretold(pipeline: Pipeline, passages: int, action: Action, *, writer: bool = True, searches: bool = True) -> Calls:
-    settings = pipeline.settings
-    return budget(settings.policy, settings.evaluator, passages, writer=writer, searches=searches)[action]
-
-
-@pytest.mark.parametrize(("policy", "passages", "scores", "iterations", "action", "calls"), JUDGED)
-def test_every_path_of_a_judged_policy_makes_these_calls_as_foretold(
-    policy: str, passages: int, scores: tuple[float, ...], iterations: int, action: Action, calls: dict[str, int]
-) -> None:
-    model = FakeModel(**scoring(*scores))
-    _, pipeline = judged(allowing(policy, iterations), model, finding=always_new(passages))
-    trace = pipeline.run(QUESTION)
-    assert trace.failure is None and trace.decision is not None and trace.answer is not None
-    assert trace.decision.action is action and trace.answer.text == ANSWER
-    assert Counter(model.kinds) == calls
-    assert trace.usage.calls == sum(calls.values())
-    told = foretold(pipeline, passages, action)
-    assert told.least <= trace.usage.calls <= told.most, told
-
-
-@pytest.mark.parametrize(("policy", "action", "calls"), UNJUDGED)
-def test_every_path_of_a_policy_without_a_judge_makes_these_calls_as_foretold(
-    policy: str, action: Action, calls: dict[str, int]
-) -> None:
-    # No result of the web would reach a lower of 1 either, and without evidence no answer is written.
-    chosen = changing(find_policy(policy), web_on_subject=False).with_thresholds(*THRESHOLDS[action])
-    _, pipeline = judged(chosen, model := FakeModel())
-    trace = pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is action
-    assert Counter(model.kinds) == calls and trace.usage.calls == sum(calls.values())
-    assert foretold(pipeline, 3, action) == Calls(sum(calls.values()), sum(calls.values()))
-
-
-def test_description_004_at_three_passages_with_the_rewrite_counted() -> None:
-    totals = {action: sum(calls.values()) for name, _, _, _, action, calls in JUDGED if name == "worst-chunk"}
-    assert totals == {CORRECT: 4, AMBIGUOUS: 8, INCORRECT: 5}
-    _, pipeline = judged(find_policy("worst-chunk"), FakeModel())
-    assert {action: foretold(pipeline, 3, action) for action in Action} == {
-        action: Calls(total, total) for action, total in totals.items()
-    }

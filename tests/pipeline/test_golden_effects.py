@@ -16,6 +16,7 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful
 from crag_core.evaluators.judges.llm import LLMBatchEvaluator, LLMEvaluator, LLMListEvaluator
 from crag_core.llamaindex.synthesizer import metadata_of
+from crag_core.pipeline.call_budget import budget
 from crag_core.pipeline.run import WebMode
 from crag_core.service.answers import answered
 from crag_core.trace.summary import summarize
@@ -119,8 +120,9 @@ def _name(block: str) -> str:
 def test_effects_worked_out_by_hand(case: Case) -> None:
     name, web, model = case["policy"], case.get("web"), model_of(case)
     policy = policy_file(name).with_thresholds(*case.get("thresholds", (None, None)))
+    policy = policy.with_doubtful(Doubtful(case.get("doubtful", policy.doubtful)))
     bench = Bench(
-        policy.with_doubtful(Doubtful(case.get("doubtful", policy.doubtful))),
+        policy,
         scoring=lambda one: case["scores"][int(one.id[1:]) - 1] if one.id[0] == "p" else 0.5,
         finding=finding(case),
         synonyms={"ferry": ("boat",)},
@@ -147,6 +149,10 @@ def test_effects_worked_out_by_hand(case: Case) -> None:
     said = {metadata_of(trace)["crag_summary"]["ending"], answered(trace, kept=False, with_record=False).ending}
     assert said == {found["ending"]}, "one ending, wherever it is said"
     assert {key: found[key] for key in case["expect"]} == case["expect"], case.get("working")
+    told = budget(policy, judge.card, len(trace.passages or ()), writer=True, searches=web != "off")
+    calls, promised = len(model.kinds), told[trace.decision.action]
+    goes_without = web == "empty" or (name == "self-route" and not case.get("documents"))  # what was hoped for
+    assert calls == trace.usage.calls <= promised.most and (goes_without or promised.least <= calls)
 
 
 def test_later_rounds_are_graded_against_the_original_question() -> None:

@@ -1,5 +1,6 @@
 """Retrieving again: the expanded question, refined keywords, other ways of searching, and what ends it."""
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -101,6 +102,21 @@ def test_expansion_is_not_decided_upon_again_and_costs_no_model_call() -> None:
     assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
     assert trace.earlier == () and step_names(trace).count("route") == 1
     assert model.kinds == ["answer"] and trace.usage.calls == 1
+
+
+def test_both_retrievals_are_made_at_the_same_time() -> None:
+    meeting = threading.Barrier(2, timeout=5.0)
+    first = [True]
+
+    def meet(query: str, engine: Engine) -> Sequence[Passage]:
+        if first:
+            first.clear()
+        else:
+            meeting.wait()
+        return OVERLAP(query, engine)
+
+    assert Bench(PARTIAL, finding=meet).pipeline.run(QUESTION).rounds
+    assert not meeting.broken
 
 
 def test_with_the_expansion_off_partial_answers_from_what_was_retrieved_first() -> None:
@@ -298,6 +314,9 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth
     assert stopped.counts == whole.counts
     assert replace(done, id="", steps=()) == replace(expected, id="", steps=())
     assert lanes(done) == lanes(expected) and done.usage == expected.usage
+
+
+# --- passages from elsewhere ----------------------------------------------------------------------------------------
 
 
 # --- pinned files ---------------------------------------------------------------------------------------------------
