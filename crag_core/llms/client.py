@@ -1,4 +1,4 @@
-"""A LlamaIndex LLM as the client of one model server: cancellable, counted, with time limits and typed errors."""
+"""A LlamaIndex LLM as the client of one model server: counted, with time limits and typed errors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from crag_core.base.concurrency.cancellation import apart
@@ -24,28 +23,16 @@ if TYPE_CHECKING:
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse
     from llama_index.core.llms import LLM
 
-Explain = Callable[[Exception], CragError | None]
-"""Turns a client's exception, or a `WrongShape`, into the project's error; None lets it through, for it is a bug."""
-
 Value = TypeVar("Value")
-
-Structured = Callable[[dict[str, Any]], dict[str, Any]]
-"""The call arguments that ask for a reply of the given JSON schema."""
-
-
-First = Callable[[list[dict[str, str]]], Awaitable[object]]
-"""Asks the server for one token with the log probabilities in its place: what its own client makes of the reply."""
-
-OnBegin = Callable[[], object]
-"""Hears that the first piece of a reply has come."""
-
-
-def ignore() -> None:
-    """Hears nothing."""
-
 
 LONGEST_TEXT = 50_000
 """Characters of one reply: more than ten times what is asked for. A server that writes on and on is not listened to."""
+LOADING = 5
+"""Before its first piece a reply is waited for so many times as long as for a further one: the server may load the
+model, or serve others."""
+PATIENCE = 10
+"""A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
+_SMALLER = "Choose a smaller model."
 
 
 @dataclass(frozen=True)
@@ -60,11 +47,20 @@ class Timeouts:
     total: float = math.inf
 
 
-LOADING = 5
-"""Before its first piece a reply is waited for so many times as long as for a further one: the server may load the
-model, or serve others."""
-PATIENCE = 10
-"""A reply may take so many times what is waited for one piece of it: slow machines write slowly, but not for ever."""
+def timeouts_of(seconds: float) -> Timeouts:
+    """From the seconds that a reply may be silent."""
+    return Timeouts(LOADING * seconds, seconds, PATIENCE * seconds)
+
+
+@dataclass(eq=False)
+class Call:
+    """A call that was asked for at `since`."""
+
+    model: str
+    cancel: Cancel
+    since: float
+    is_begun: bool = False
+    """Whether a piece of its reply has come."""
 
 
 _OPENED: ContextVar[list[httpx.Response] | None] = ContextVar("opened", default=None)
@@ -77,61 +73,42 @@ async def note_response(response: httpx.Response) -> None:
         opened.append(response)
 
 
-def timeouts_of(seconds: float) -> Timeouts:
-    """From the seconds that a reply may be silent."""
-    return Timeouts(LOADING * seconds, seconds, PATIENCE * seconds)
-
-
+@dataclass(frozen=True)
 class LlamaIndexClient:
     """One client of one server, whose replies are awaited on the one loop of all model calls.
 
-    Every reply is a stream, so that a server at work differs from one that is stuck; `streaming` are extra call
-    arguments for it. `first` is for `first_token`, `no_probabilities` the message and hint where the server tells none.
+    Every reply is a stream, so that a server at work differs from one that is stuck.
     """
 
-    def __init__(
-        self,
-        llm: LLM,
-        name: str,
-        *,
-        explain: Explain = lambda error: None,
-        structured: Structured = lambda schema: {},
-        streaming: Mapping[str, Any] = MappingProxyType({}),
-        timeouts: Timeouts = Timeouts(),
-        first: First | None = None,
-        no_probabilities: tuple[str, str] = ("No log probabilities are handed on.", "Choose another evaluator."),
-    ) -> None:
-        self.name = name
-        self._llm = llm
-        self._explain = explain
-        self._structured = structured
-        self._streaming = dict(streaming)
-        self._timeouts = timeouts
-        self._first = first
-        self._no_probabilities = no_probabilities
+    llm: LLM
+    name: str
+    explain: Callable[[Exception], CragError | None] = lambda error: None
+    """The project's error for what the client raised, or a `WrongShape`; None lets it through, for it is a bug."""
+    structured: Callable[[dict[str, Any]], dict[str, Any]] = lambda schema: {}
+    """The call arguments that ask for a reply of the given JSON schema."""
+    streaming: Mapping[str, Any] = field(default_factory=dict)
+    """More call arguments."""
+    timeouts: Timeouts = Timeouts()
+    first: Callable[[list[dict[str, str]]], Awaitable[object]] | None = None
+    """Asks the server for one token with the log probabilities in its place: what its own client makes of the reply."""
+    no_probabilities: tuple[str, str] = ("No log probabilities are handed on.", "Choose another evaluator.")
+    """Message and hint where the server tells none."""
 
     async def pieces(
-        self,
-        messages: Messages,
-        cancel: Cancel,
-        schema: dict[str, Any] | None = None,
-        on_begin: OnBegin = ignore,
-    ) -> AsyncGenerator[str | Usage, None]:
-        """The pieces of one reply, its usage last. `cancel` tells whose call it is; who sets it ends this coroutine."""
+        self, messages: Messages, call: Call, schema: dict[str, Any] | None = None
+    ) -> AsyncGenerator[Reply, None]:
+        """One reply in pieces; the last has no text but the usage."""
         is_reply, length, ended = False, 0, None
         last: ChatResponse | None = None
-        options = {**self._streaming, **(self._structured(schema) if schema else {})}
-        waiting = _Waiting(self._timeouts)
+        options = {**self.streaming, **(self.structured(schema) if schema else {})}
+        end = time.monotonic() + self.timeouts.total
         opened: list[httpx.Response] = []
         _OPENED.set(opened)
         try:
-            stream = await waiting.wait(self._llm.astream_chat(_chat(messages), **options))
+            stream = await self._wait(self.llm.astream_chat(_chat(messages), **options), call, end)
             try:
-                while (came := await waiting.wait(anext(stream, None))) is not None:
-                    last = came
-                    if not waiting.is_begun:
-                        waiting.is_begun = True
-                        on_begin()
+                while (came := await self._wait(anext(stream, None), call, end)) is not None:
+                    last, call.is_begun = came, True
                     is_reply = is_reply or bool(last.delta) or is_of_model(last.raw)
                     if (said := end_of(last.raw)) is not None:
                         ended = ended or said
@@ -139,7 +116,7 @@ class LlamaIndexClient:
                         length += len(last.delta)
                         if length > LONGEST_TEXT:
                             raise TooLong(f"wrote more than {LONGEST_TEXT} characters", "Choose another model.")
-                        yield last.delta
+                        yield Reply(last.delta)
             finally:
                 close = getattr(stream, "aclose", None)
                 if close:
@@ -153,67 +130,50 @@ class LlamaIndexClient:
                 ended = NO_END
         except Exception as error:
             raise self._explained(error) from error
-        yield _usage(last, ended or "")
+        yield Reply("", Usage(1, *counts(last.raw if last else None), ended=ended or ""))
 
-    async def first_token(self, messages: Messages, on_begin: OnBegin = ignore) -> AsyncGenerator[Reply | Usage, None]:
-        """One reply of one token, then its usage; raises `NoLogProbabilities` where nothing says how probable it was.
+    async def first_token(self, messages: Messages, call: Call) -> AsyncGenerator[Reply, None]:
+        """One reply of one token; raises `NoLogProbabilities` where nothing says how probable it was.
 
         A reply that ends without a word has none, and is one all the same.
         """
-        if self._first is None:
-            raise self._without_probabilities()
-        waiting = _Waiting(self._timeouts)
+        if self.first is None:
+            raise NoLogProbabilities(self.no_probabilities[0], hint=self.no_probabilities[1])
         try:
             sent = [{"role": role, "content": text} for role, text in _sound(messages)]
-            reply = first_token(await waiting.wait(self._first(sent)))
+            reply = first_token(await self._wait(self.first(sent), call, time.monotonic() + self.timeouts.total))
+            is_refused = bool(reply.text and not reply.top_logprobs)
         except Exception as error:
-            refused = "logprob" in str(error).lower() and not isinstance(error, CragError)
-            raise (self._without_probabilities() if refused else self._explained(error)) from error
-        if reply.text and not reply.top_logprobs:
-            raise self._without_probabilities()
-        on_begin()
+            if isinstance(error, CragError) or "logprob" not in str(error).lower():
+                raise self._explained(error) from error
+            is_refused = True
+        if is_refused:
+            raise NoLogProbabilities(self.no_probabilities[0], hint=self.no_probabilities[1])
+        call.is_begun = True
         yield reply
-        yield reply.usage
 
-    def _without_probabilities(self) -> NoLogProbabilities:
-        message, hint = self._no_probabilities
-        return NoLogProbabilities(message, hint=hint)
-
-    def _explained(self, error: Exception) -> Exception:
-        return error if isinstance(error, CragError) else self._explain(error) or error
-
-
-class _Waiting:
-    """How long the next piece of one reply is waited for."""
-
-    def __init__(self, timeouts: Timeouts) -> None:
-        self.is_begun = False
-        self._timeouts = timeouts
-        self._end = time.monotonic() + timeouts.total
-
-    async def wait(self, work: Awaitable[Value]) -> Value:
+    async def _wait(self, work: Awaitable[Value], call: Call, end: float) -> Value:
         """Raises `TooLong`."""
-        left = self._end - time.monotonic()
-        limit = min(self._timeouts.between_tokens if self.is_begun else self._timeouts.first_token, left)
-        scope = asyncio.timeout(None if limit == math.inf else max(limit, 0.0))
+        waits = self.timeouts
+        seconds, left = waits.between_tokens if call.is_begun else waits.first_token, end - time.monotonic()
+        scope = asyncio.timeout(max(min(seconds, left), 0.0))
         try:
             async with scope:
                 return await apart(work)
         except TimeoutError:
             if not scope.expired():  # the client's own
                 raise
-            raise self._too_long(is_whole=limit == left) from None
-
-    def _too_long(self, is_whole: bool) -> TooLong:
-        now, smaller = self._timeouts, "Choose a smaller model."
-        if is_whole:
-            return TooLong(f"took longer than {now.total:g} s in all for a reply", smaller)
-        if self.is_begun:
-            return TooLong(f"fell silent for {now.between_tokens:g} s in the middle of a reply", smaller)
-        return TooLong(
-            f"did not begin to answer within {now.first_token:g} s: it still loads the model, or serves others",
+        if left < seconds:
+            raise TooLong(f"took longer than {waits.total:g} s in all for a reply", _SMALLER)
+        if call.is_begun:
+            raise TooLong(f"fell silent for {seconds:g} s in the middle of a reply", _SMALLER)
+        raise TooLong(
+            f"did not begin to answer within {seconds:g} s: it still loads the model, or serves others",
             "Wait and continue, or choose a smaller model.",
         )
+
+    def _explained(self, error: Exception) -> Exception:
+        return error if isinstance(error, CragError) else self.explain(error) or error
 
 
 def _chat(messages: Messages) -> list[ChatMessage]:
@@ -225,7 +185,3 @@ def _chat(messages: Messages) -> list[ChatMessage]:
 def _sound(messages: Messages) -> list[tuple[str, str]]:
     """Half a surrogate pair, as broken documents have them, cannot be sent."""
     return [(role, text.encode("utf-8", "replace").decode("utf-8")) for role, text in messages]
-
-
-def _usage(response: ChatResponse | None, ended: str) -> Usage:
-    return Usage(1, *counts(response.raw if response else None), ended=ended)

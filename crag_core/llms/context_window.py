@@ -36,12 +36,12 @@ _READS = re.compile(r"n_ctx\D{1,5}(\d{1,9})|(?:context (?:size|length|window)|le
 class Capacity:
     """Of one model at one server. Only the loop of the model calls changes it.
 
-    `wanted`: tokens that a server is asked to read at once, `window`: those that it is taken to read. `has_logprobs`:
-    it has once told how probable the tokens of a reply are.
+    `window`: tokens that it is asked to read at once, and taken to. `has_logprobs`: it has once told how probable the
+    tokens of a reply are.
     """
 
     def __init__(self) -> None:
-        self.wanted = self.window = CONTEXT_WINDOW
+        self.window = CONTEXT_WINDOW
         self.asking = asyncio.Lock()
         self.is_asked = False
         self.has_logprobs = False
@@ -58,7 +58,7 @@ class Capacity:
     def set_context_length(self, tokens: int | None) -> None:
         """What its server says that it reads at once, or is to; None: it does not say."""
         self.is_asked = True
-        self.wanted = self.window = tokens or self.window
+        self.window = tokens or self.window
 
 
 def tokens_in(messages: Messages) -> float:

@@ -113,7 +113,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
 
     class Ollama(of_llama_index.Ollama):  # spans are called after it
         def get_context_window(self) -> int:
-            return capacity.wanted
+            return capacity.window
 
     llm = Ollama(
         model=name,
@@ -129,7 +129,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
         """By Ollama's own client, since LlamaIndex's drops what it does not know. Other options would load it anew."""
         return await server.chat(
             name, messages, think=False, logprobs=True, top_logprobs=TOP, keep_alive=llm.keep_alive,
-            options={"temperature": 0.0, "num_ctx": capacity.wanted, "num_predict": 1},
+            options={"temperature": 0.0, "num_ctx": capacity.window, "num_predict": 1},
         )  # fmt: skip
 
     made = LlamaIndexClient(

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import Any
 
 from opentelemetry.context import Context, attach, create_key, get_current, get_value, set_value
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
-from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
+from opentelemetry.trace import Span, Status, StatusCode, get_current_span, set_span_in_context
 
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.types.steps import Step, StepState
@@ -28,35 +27,22 @@ from crag_core.trace.summary import Ending, answer_kind, measure
 from crag_core.trace.trace import Trace
 
 _LOG = logging.getLogger("crag.telemetry")
-_LAST_CHANCE_S = 2.0
-"""How long the end of the process waits for what is not sent yet."""
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a thread or task is: in which run, begun in which context, and in which step of it, if in one."""
-
-    run: Span
-    outer: Context
-    step: str = ""
-    span: Span | None = None
+_RUN = create_key("crag-run")
 
 
-_PLACE = create_key("crag-place")
-
-
-def _place() -> Place | None:
-    found = get_value(_PLACE)
-    return found if isinstance(found, Place) else None
-
-
-def _enter(place: Place) -> None:
-    """Spans that others begin from here on, such as those of an instrumented HTTP client, stand below it."""
-    attach(set_value(_PLACE, place, set_span_in_context(place.span or place.run, place.outer)))
+def run_span() -> tuple[Span, Context] | None:
+    """The span of the run that this thread or task is in, and the context that the run began in."""
+    found: Any = get_value(_RUN)
+    return found
 
 
 class Spans(Listener):
-    """Safe to share between sessions: what belongs to a run is kept in the context that it runs in."""
+    """Safe to share between sessions: what belongs to a run is kept in the context that it runs in.
+
+    Spans that others begin, such as those of an instrumented HTTP client, stand below that of the run or the step.
+    """
 
     def __init__(self, provider: TracerProvider, version: str = "") -> None:
         self._tracer = provider.get_tracer("crag_core", version)
@@ -64,20 +50,20 @@ class Spans(Listener):
     def opened(self, trace: Trace) -> None:
         told = {"run": trace.id, **settings_of(trace)}
         span = self._tracer.start_span("crag.run", attributes={f"crag.{name}": one for name, one in told.items()})
-        _enter(Place(span, get_current()))
+        attach(set_span_in_context(span, set_value(_RUN, (span, get_current()))))
 
     def started(self, name: str) -> None:
-        if place := _place():
+        if found := run_span():
             # The span of a step that had nothing to do is never ended, and so never sent.
-            span = self._tracer.start_span(f"crag.step.{name}", context=set_span_in_context(place.run))
-            _enter(replace(place, step=name, span=span))
+            span = self._tracer.start_span(f"crag.step.{name}", context=set_span_in_context(found[0]))
+            attach(set_span_in_context(span))
 
     def finished(self, step: Step, trace: Trace) -> None:
-        place = _place()
-        if place is None or place.span is None or place.step != step.name:
+        found, span = run_span(), get_current_span()
+        if found is None or getattr(span, "name", "") != f"crag.step.{step.name}":
             return
         _set(
-            place.span,
+            span,
             step=step.name,
             state=step.state.value,
             seconds=step.seconds,
@@ -86,19 +72,20 @@ class Spans(Listener):
             completion_tokens=step.usage.completion_tokens,
         )
         if step.state is StepState.FAILED:
-            fail(place.span, step.error or "CragError", redact(step.summary, trace))
-        place.span.end()
-        _enter(Place(place.run, place.outer))
+            _fail(span, step.error or "CragError", redact(step.summary, trace))
+        span.end()
+        attach(set_span_in_context(found[0]))
 
     def ended(self, attempt: Attempt) -> None:
-        place, trace = _place(), attempt.trace
-        if place is None:
+        found, trace = run_span(), attempt.trace
+        if found is None:
             return
-        _set(place.run, ending=attempt.ending.value)
+        span, outer = found
+        _set(span, ending=attempt.ending.value)
         if not attempt.bug:  # what is left then need not make sense
             run = measure(trace, 0.0)
             _set(
-                place.run,
+                span,
                 action=run.action.value if run.action else None,
                 score=run.score,
                 correction=run.strategy or None,
@@ -114,16 +101,16 @@ class Spans(Listener):
                 answer=answer_kind(trace) or None,
             )
         if attempt.ending is Ending.FAILED:
-            fail(place.run, attempt.bug or (trace.failure.error if trace.failure else "") or "CragError")
-        place.run.end()
-        attach(place.outer)
+            _fail(span, attempt.bug or (trace.failure.error if trace.failure else "") or "CragError")
+        span.end()
+        attach(outer)
 
 
 def _set(span: Span, **attributes: str | float | bool | None) -> None:
     span.set_attributes({f"crag.{name}": value for name, value in attributes.items() if value is not None})
 
 
-def fail(span: Span, kind: str, message: str = "") -> None:
+def _fail(span: Span, kind: str, message: str = "") -> None:
     """Mark a span as failed by an error of this type; `message` must hold no text of the run."""
     span.set_status(Status(StatusCode.ERROR, kind))
     text = {"exception.message": message} if message else {}
@@ -169,23 +156,10 @@ def _provider(endpoint: str, version: str) -> TracerProvider:
     exporter.place = shown(own or endpoint)
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    _close_at_exit(provider)
+    # After the runs whose spans these are. The end of the process waits no longer than it does for others.
+    at_end(lambda: None, lambda seconds: provider.shutdown(), is_last=True)
     # It would log every batch that does not arrive, and every span that has no room in the queue.
     noisy = logging.getLogger("opentelemetry")
     noisy.addHandler(logging.NullHandler())
     noisy.propagate = False
     return provider
-
-
-def _close_at_exit(provider: TracerProvider) -> None:
-    """The SDK would wait half a minute for a collector that is away. At exit no thread can be started any more."""
-    closing, closed = threading.Event(), threading.Event()
-
-    def close() -> None:
-        closing.wait()
-        provider.shutdown()
-        closed.set()
-
-    threading.Thread(target=close, name="spans-closing", daemon=True).start()
-    # After the runs whose spans these are.
-    at_end(closing.set, lambda seconds: closed.wait(min(seconds, _LAST_CHANCE_S)), is_last=True)

@@ -7,9 +7,9 @@ import threading
 from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
-from crag_core.base.protocols import Cancel, Messages
+from crag_core.base.protocols import Cancel, Messages, Reply
 from crag_core.base.types.steps import Usage
-from crag_core.llms.client import OnBegin, ignore
+from crag_core.llms.client import Call
 from crag_core.llms.context_window import Capacity
 from crag_core.llms.model import CallLimit, ServerModel, run_of
 from crag_core.pipeline.run import TimedCancel
@@ -43,7 +43,7 @@ class Calls:
 
     async def ask(self, who: str, count: int = 1) -> None:
         async def one() -> None:
-            async with self.limit.turn("x", self.flag(who)):
+            async with self.limit.turn(self.limit.call("x", self.flag(who))):
                 self.served.append(who)
                 self.ends.append(end := asyncio.Event())
                 try:
@@ -86,17 +86,19 @@ def test_the_model_that_has_said_nothing_is_told_after_its_time_until_its_first_
     async def work() -> None:
         clock, flag = Hand(), threading.Event()
         limit = CallLimit(2, clock)
-        async with limit.turn("slow", flag) as first:
+        first = limit.call("slow", flag)
+        async with limit.turn(first):
             assert (limit.silent_model(flag, 0.0), limit.silent_model(flag, 1.5)) == ("slow", "")
             clock.now += 2
             assert limit.silent_model(flag, 1.5) == "slow" and limit.silent_model(threading.Event(), 0.0) == ""
-            async with limit.turn("other", flag) as second:
+            second = limit.call("other", flag)
+            async with limit.turn(second):
                 assert limit.silent_model(flag, 1.5) == "slow", "it was asked first"
                 second.is_begun = True
                 assert limit.silent_model(flag, 1.5) == "", "the run hears something"
             first.is_begun = True
             assert limit.silent_model(flag, 0.0) == ""
-        async with limit.turn("slow", flag):
+        async with limit.turn(limit.call("slow", flag)):
             assert limit.silent_model(flag, 0.0) == "", "it has answered in this run: it is there"
 
     run(work())
@@ -115,18 +117,14 @@ class Gated:
         self.go = threading.Event()
 
     async def pieces(
-        self,
-        messages: Messages,
-        cancel: Cancel,
-        schema: dict[str, Any] | None = None,
-        on_begin: OnBegin = ignore,
-    ) -> AsyncGenerator[str | Usage, None]:
+        self, messages: Messages, call: Call, schema: dict[str, Any] | None = None
+    ) -> AsyncGenerator[Reply, None]:
         self.begun.append(messages[-1][1])
         while not self.go.is_set():
             await asyncio.sleep(0.001)
-        on_begin()
-        yield messages[-1][1]
-        yield Usage(1)
+        call.is_begun = True
+        yield Reply(messages[-1][1])
+        yield Reply("", Usage(1))
 
 
 async def reads_nothing() -> int | None:

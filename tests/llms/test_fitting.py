@@ -10,11 +10,11 @@ import pytest
 
 from crag_core.base.errors import PromptTooLong
 from crag_core.base.prompts.messages import shipped
-from crag_core.base.protocols import Cancel, Messages
+from crag_core.base.protocols import Messages, Reply
 from crag_core.base.types.knowledge import Excerpt
 from crag_core.base.types.steps import Usage
 from crag_core.llms import ollama, openai_compatible
-from crag_core.llms.client import OnBegin, ignore
+from crag_core.llms.client import Call
 from crag_core.llms.context_window import (
     ANSWER_TOKENS,
     CONTEXT_WINDOW,
@@ -56,16 +56,12 @@ class Counting:
         return self.sent[-1]
 
     async def pieces(
-        self,
-        messages: Messages,
-        cancel: Cancel,
-        schema: dict[str, Any] | None = None,
-        on_begin: OnBegin = ignore,
-    ) -> AsyncGenerator[str | Usage, None]:
+        self, messages: Messages, call: Call, schema: dict[str, Any] | None = None
+    ) -> AsyncGenerator[Reply, None]:
         counted = self._count(messages)
-        on_begin()
-        yield "Nine."
-        yield Usage(1, counted, 1)
+        call.is_begun = True
+        yield Reply("Nine.")
+        yield Reply("", Usage(1, counted, 1))
 
 
 def fitting(model: Any, reads: int | None = None) -> tuple[ServerModel, Capacity]:

@@ -77,7 +77,7 @@ def test_a_run_is_one_trace_of_its_steps(sent: Sent, collector: OTLPServer) -> N
         assert found["crag.seconds"] == pytest.approx(step.seconds)
         assert (found["crag.state"], found["crag.model_calls"]) == (step.state.value, step.usage.calls)
     assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in steps)
-    assert spans._place() is None, "the run is over"
+    assert spans.run_span() is None, "the run is over"
 
 
 def test_spans_that_others_begin_in_a_step_stand_below_it(sent: Sent, collector: OTLPServer) -> None:
