@@ -15,7 +15,6 @@ from crag_core.llms.servers import shown
 LARGEST_COUNT = 1_000_000_000
 """Tokens of one call; whoever tells more does not count."""
 _OF_SHAPE = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
-_LONGEST = 160  # characters of what a client says of a field
 
 
 class WrongShape(Exception):
@@ -71,16 +70,6 @@ def _is_of_ours(error: Exception) -> bool:
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     return place is not None and str(place.tb_frame.f_globals.get("__name__", "")).startswith("crag_core.")
-
-
-def _why(error: Exception) -> str:
-    """The field that a client did not find as it should be; "" where its error is of Python's own kind."""
-    from pydantic import ValidationError
-
-    if not isinstance(error, ValidationError):
-        return ""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]  # no word of the server's
-    return f" ({'.'.join(map(str, first['loc']))}: {first['msg']})"[:_LONGEST]
 
 
 class TooLong(Exception):
@@ -139,5 +128,4 @@ def _wrong_shape(error: Exception) -> str:
         return error.found
     if isinstance(error, json.JSONDecodeError):
         return "no JSON"
-    is_of_reply = isinstance(error, _OF_SHAPE) and not _is_of_ours(error)
-    return f"something else{_why(error)}" if is_of_reply else ""
+    return "something else" if isinstance(error, _OF_SHAPE) and not _is_of_ours(error) else ""

@@ -129,13 +129,9 @@ def make_application(service: Service, rules: Rules) -> FastAPI:
         docs_url=None,  # its page loads scripts of another host
         redoc_url=None,
         default_response_class=PlainJSON,
-        exception_handlers={
-            CragError: _on_error,
-            ModuleNotFoundError: _on_missing,
-            RequestValidationError: _on_invalid,
-            HTTPException: _on_http,
-            Exception: _on_bug,
-        },
+        exception_handlers=dict.fromkeys(
+            (CragError, ModuleNotFoundError, RequestValidationError, HTTPException, Exception), _on_fault
+        ),
     )
     application.state.service, application.state.rules = service, rules
     application.include_router(router)
@@ -176,35 +172,39 @@ async def _departure(request: Request) -> None:
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
-def _error(status: int, error: str, hint: str, kind: str, **more: Any) -> PlainJSON:
-    body = error_body(whole(error), whole(hint), kind) | more
+async def _on_fault(request: Request, error: Exception) -> PlainJSON:
+    """What is none of the expected errors Starlette raises again after this, and the guard logs it."""
+    more: dict[str, Any] = {}
+    status, kind = 500, "Bug"
+    text, hint = "An error that is none of the expected ones.", "The log of the service shows it."
+    match error:
+        case RequestValidationError():
+            told = [_fault(one) for one in error.errors()]
+            status = 400 if any(one["type"] == "json_invalid" or _is_unread(one) for one in error.errors()) else 422
+            text = "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+            hint, kind = "What is expected stands in /openapi.json.", "BadRequest"
+        case Refused():
+            status, text, hint, kind = error.status_code, error.detail, error.hint, "Refused"
+        case HTTPException():
+            hints = {400: "Send JSON in UTF-8.", 404: _ADDRESSES, 405: _ADDRESSES}
+            status, text, kind = error.status_code, f"{error.detail}.", "Refused"
+            hint = hints.get(status, "")
+        case ModuleNotFoundError():
+            status, text, kind = 503, f"Expected the package {error.name}, found none.", "ModuleNotFoundError"
+            hint = 'Run: pip install "crag-explorer[app,serve]"'
+        case RunBroke():
+            status, kind = _status(errors.kind_named(error.kind)), error.kind
+            text, hint = error.message, error.hint
+            more = {"id": whole(error.trace.id) if error.is_kept else None, "ending": ending_of(error.trace).value}
+        case CragError():
+            status, kind = _status(type(error)), type(error).__name__
+            text, hint = error.message, error.hint
+    body = error_body(whole(text), whole(hint), kind) | more
     return PlainJSON(body, status, headers=extra_headers(status))
 
 
-async def _on_error(request: Request, error: Exception) -> PlainJSON:
-    assert isinstance(error, CragError)
-    more: dict[str, Any] = {}
-    kind: type[CragError] = type(error)
-    name = kind.__name__
-    if isinstance(error, RunBroke):
-        kind, name = errors.kind_named(error.kind), error.kind
-        more = {"id": whole(error.trace.id) if error.is_kept else None, "ending": ending_of(error.trace).value}
-    status = next((status for type_, status in _STATUS if issubclass(kind, type_)), 503)
-    return _error(status, error.message, error.hint, name, **more)
-
-
-async def _on_missing(request: Request, error: Exception) -> PlainJSON:
-    assert isinstance(error, ModuleNotFoundError)
-    message = f"Expected the package {error.name}, found none."
-    return _error(503, message, 'Run: pip install "crag-explorer[app,serve]"', "ModuleNotFoundError")
-
-
-async def _on_invalid(request: Request, error: Exception) -> PlainJSON:
-    assert isinstance(error, RequestValidationError)
-    told = [_fault(one) for one in error.errors()]
-    status = 400 if any(one["type"] == "json_invalid" or _is_unread(one) for one in error.errors()) else 422
-    more = f"; and {len(told) - 5} more" if len(told) > 5 else ""
-    return _error(status, "; ".join(told[:5]) + more, "What is expected stands in /openapi.json.", "BadRequest")
+def _status(kind: type[CragError]) -> int:
+    return next((status for known, status in _STATUS if issubclass(kind, known)), 503)
 
 
 def _fault(one: Mapping[str, Any]) -> str:
@@ -221,17 +221,3 @@ def _fault(one: Mapping[str, Any]) -> str:
 def _is_unread(one: Mapping[str, Any]) -> bool:
     """What was not sent as JSON stays bytes."""
     return isinstance(one.get("input"), bytes)
-
-
-async def _on_http(request: Request, error: Exception) -> PlainJSON:
-    assert isinstance(error, HTTPException)
-    if isinstance(error, Refused):
-        return _error(error.status_code, error.detail, error.hint, "Refused")
-    hints = {400: "Send JSON in UTF-8.", 404: _ADDRESSES, 405: _ADDRESSES}
-    hint = hints.get(error.status_code, "")
-    return _error(error.status_code, f"{error.detail}.", hint, "Refused")
-
-
-async def _on_bug(request: Request, error: Exception) -> PlainJSON:
-    """Starlette raises it again after this, and the guard logs it."""
-    return _error(500, "An error that is none of the expected ones.", "The log of the service shows it.", "Bug")

@@ -1,20 +1,14 @@
-"""What the tests of faults share: an index of three documents, one question, and servers that are silent or drip."""
+"""What the tests of faults share: an index of three documents, and one question."""
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from typing import Self
 
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.types.steps import Step, StepState
 from crag_core.evaluators.policies import known_card, suit
 from crag_core.pipeline.run import Listener, Run, WebMode
 from crag_core.trace.trace import Trace
-from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import MODEL
 
 WRITER = f"ollama/{MODEL}"
@@ -77,65 +71,3 @@ class At(Listener):
 
 def at(name: str, what: Callable[[], object]) -> Run:
     return Run(At(name, what))
-
-
-class Wire(AbstractContextManager["Wire"]):
-    """A plain socket that accepts whoever comes and counts them.
-
-    Without `says` it is silent until it is left. With it, it sends those bytes, `pause_s` before each, and closes.
-    """
-
-    def __init__(self, says: bytes | None = None, pause_s: float = 0.0) -> None:
-        self._says = says
-        self._pause_s = pause_s
-        self._listener = socket.create_server((HOST, 0))
-        self.port: int = self._listener.getsockname()[1]
-        self._open: list[socket.socket] = []
-        self._is_left = threading.Event()
-        self.accepted = 0
-        self.bytes_sent = 0
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://{HOST}:{self.port}"
-
-    def __exit__(self, *exc_info: object) -> None:
-        self._is_left.set()
-        with suppress(OSError):  # a thread that waits in accept() keeps the port: this wakes it
-            self._listener.shutdown(socket.SHUT_RDWR)
-        for each in (self._listener, *self._open):
-            each.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def _accept(self) -> None:
-        while not self._is_left.is_set():
-            try:
-                peer, _ = self._listener.accept()
-            except OSError:
-                return
-            self.accepted += 1
-            self._open.append(peer)
-            if self._says is not None:
-                threading.Thread(target=self._say, args=(peer, self._says), daemon=True).start()
-
-    def _say(self, peer: socket.socket, says: bytes) -> None:
-        with suppress(OSError):
-            peer.recv(65_536)
-            pieces = [says[place : place + 1] for place in range(len(says))] if self._pause_s else [says]
-            for piece in pieces:
-                if self._is_left.wait(self._pause_s):
-                    return
-                peer.sendall(piece)
-                self.bytes_sent += len(piece)
-            peer.shutdown(socket.SHUT_RDWR)
-        with suppress(OSError):
-            peer.close()
-
-
-def elapsed(work: Callable[[], object]) -> float:
-    begun = time.monotonic()
-    work()
-    return time.monotonic() - begun

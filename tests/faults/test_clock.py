@@ -55,12 +55,6 @@ def test_a_run_in_which_the_clock_jumps(
         assert workbench.audit is not None and workbench.audit.problem == ""
 
 
-# --- what is kept -----------------------------------------------------------------------------------------------------
-
-
-# --- what waits -------------------------------------------------------------------------------------------------------
-
-
 @JUMPS
 def test_nobody_waits_for_a_year(set_clock: Callable[[float], None], jump: float) -> None:
     """The pause between web searches is counted by a clock that only grows."""

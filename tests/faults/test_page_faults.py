@@ -17,7 +17,7 @@ from crag_core.base.types.web import PageOutcome
 from crag_core.trace.trace import Trace
 from crag_core.websearch.pages import WebPages
 from tests.faults.conftest import Open
-from tests.faults.parts import QUESTION, Wire, broken_at, searching, step
+from tests.faults.parts import QUESTION, broken_at, searching, step
 from tests.security.servers import Said, answering
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
@@ -68,10 +68,3 @@ def test_pages_away_or_hostile_leave_their_snippets_and_others_are_read(open_ben
         silent, binary, away = (why for _, why in pages(hostile))
         assert silent == "was not read within 1 s" and "a PNG image" in binary and "could not be reached" in away
         assert len(site.paths) == 2 + 5, "each page once, robots.txt once a run"
-
-
-def test_a_site_that_is_silent_costs_its_time_once(open_bench: Open) -> None:
-    with Wire() as silent:
-        trace = run(open_bench, *(f"{silent.url}/{name}" for name in "abc"))
-        assert [why for _, why in pages(trace)] == ["was not read within 1 s"] * 3
-        assert silent.accepted == 1

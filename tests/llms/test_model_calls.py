@@ -238,6 +238,22 @@ def test_calls_behind_one_that_was_given_up_are_given_up_with_it(server: ModelSe
     assert server.chat_calls <= 1
 
 
+@pytest.mark.parametrize(
+    ("patience", "pause_s", "told"),
+    [(10, 1.6, "fell silent for 1 s in the middle of a reply"), (1, 0.05, "took longer than 1 s in all for a reply")],
+)
+def test_a_reply_that_falls_silent_or_drips_has_an_end(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, patience: int, pause_s: float, told: str
+) -> None:
+    monkeypatch.setattr(llama_client, "PATIENCE", patience)
+    server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=pause_s)
+    pieces: list[str | Usage] = []
+    with pytest.raises(ModelUnavailable, match=told) as failed:
+        pieces.extend(model_of(server, timeout=1.0).stream(CHAT, no_cancel()))
+    assert failed.value.is_late and server.wait_for_disconnects()
+    assert server.engine.pieces_written < 100
+
+
 def test_a_text_without_end_is_given_up(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(llama_client, "LONGEST_TEXT", 1000)
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=50)

@@ -155,13 +155,20 @@ def test_a_figure_that_cannot_be_read_costs_no_other_and_is_told(caplog: pytest.
 
 
 @pytest.mark.parametrize(
-    "error", [socket.gaierror(-2, "Name or service not known"), OSError(errno.EADDRNOTAVAIL, "no")]
+    ("error", "hint"),
+    [
+        (OSError(errno.EADDRINUSE, "Address already in use"), "Set CRAG_METRICS_PORT to a free port."),
+        (socket.gaierror(-2, "Name or service not known"), "Set CRAG_METRICS_ADDRESS to an address of this machine"),
+        (OSError(errno.EADDRNOTAVAIL, "no"), "Set CRAG_METRICS_ADDRESS to an address of this machine"),
+    ],
 )
-def test_an_address_of_another_machine_is_told_with_what_to_do(error: OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_that_cannot_be_served_say_why_and_what_to_do(
+    error: OSError, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(metrics_module, "start_http_server", refuse)
-    with pytest.raises(PortUnavailable) as refusal:
+    with pytest.raises(PortUnavailable, match=f"Metrics cannot be served at port 9464: {error.strerror}") as refusal:
         serve(Metrics().registry, 9464, "elsewhere")
-    assert refusal.value.hint.startswith("Set CRAG_METRICS_ADDRESS to an address of this machine")
+    assert refusal.value.hint.startswith(hint)

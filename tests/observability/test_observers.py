@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import socket
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crag_core.base.errors import PortUnavailable
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.observability.audit_log import AuditLog, find_events
-from crag_core.observability.metrics import Metrics, serve
+from crag_core.observability.metrics import Metrics
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import even, grade, graded, passage, policy, round_of, searched, trace, web_page
@@ -245,17 +243,6 @@ def test_decisions_corrections_latency_and_score_can_be_scraped() -> None:
     assert value("crag_retrieval_latency_seconds_bucket", le="0.7", **fast) == 2
     assert value("crag_retrieval_latency_seconds_count", decision="AMBIGUOUS", correction_strategy=corrected) == 1
     assert value("crag_relevance_score") == 0.5
-
-
-def test_a_taken_port_is_told_with_what_to_do() -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(PortUnavailable) as refusal:
-            serve(Metrics().registry, port, "127.0.0.1")
-    assert refusal.value.message.startswith(f"Metrics cannot be served at port {port}: Address already in use")
-    assert refusal.value.hint == "Set CRAG_METRICS_PORT to a free port."
 
 
 def test_a_run_leaves_one_record_with_the_line_of_description_000(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,14 +19,11 @@ FORBIDDEN = Said(
     "text/html; charset=utf-8",
 )
 SEARCH_ERROR = Said({"error": "search error"}, 500)
-BROKEN = Said(b'{"query": "alan turing", "results": [{"url": "https://exam')
-START_PAGE = Said(b"<!DOCTYPE html><html><head><title>SearXNG</title></head></html>", 200, "text/html; charset=utf-8")
 
 
 class SearXNGServer(JsonServer):
-    """Serves the first `page_size` of its `results`.
+    """Serves the first ten of its `results`.
 
-    formats       what its settings.yml allows; without "json" it answers 403 with a page
     login         name and password that a proxy before it asks for
     prefix        the path below which it lives
     """
@@ -34,18 +31,16 @@ class SearXNGServer(JsonServer):
     def __init__(self, results: Sequence[WebResult] = (), *, prefix: str = "") -> None:
         super().__init__("GET", f"{prefix}/search")
         self.results = list(results)
-        self.page_size = 10
-        self.formats: tuple[str, ...] = ("html", "json")
         self.login: tuple[str, str] | None = None
 
     def answer(self, heard: Heard) -> Said:
         if self.login and heard.headers.get("authorization") != _basic(*self.login):
             return Said(b"Unauthorized", 401, "text/plain", {"www-authenticate": 'Basic realm="search"'})
-        if heard.params.get("format", "html") not in self.formats:
+        if heard.params.get("format") != "json":
             return FORBIDDEN
         if not heard.params.get("q"):
             return Said({"error": "No query"}, 400)
-        found = self.results[: self.page_size]
+        found = self.results[:10]
         return Said(
             {
                 "query": heard.params["q"],

@@ -10,15 +10,7 @@ import pytest
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.search_chain import CachedSearcher
-from tests.fakes import FakeSearcher, found_web
-
-
-class HandClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.fakes import FakeSearcher, Hand, found_web
 
 
 def cached(reply: WebReply | None = None, **options: object) -> tuple[CachedSearcher, FakeSearcher]:
@@ -55,7 +47,7 @@ def test_failures_are_not_kept(outcome: WebOutcome) -> None:
 
 
 def test_answers_expire() -> None:
-    clock = HandClock()
+    clock = Hand()
     searcher, inner = cached(seconds=60.0, clock=clock)
     search(searcher)
     clock.now += 59.9

@@ -14,7 +14,7 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.websearch.searxng import SearXNG
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.json_server import Mishaps, Said
-from tests.stand_ins.searxng_server import SEARCH_ERROR, TOO_MANY, SearXNGServer
+from tests.stand_ins.searxng_server import FORBIDDEN, SEARCH_ERROR, TOO_MANY, SearXNGServer
 
 FOUND = [WebResult(f"Page {n}", f"https://example.org/{n}", f"Snippet {n}.") for n in range(1, 26)]
 
@@ -66,37 +66,30 @@ def test_result_that_leads_nowhere_is_dropped(server: SearXNGServer, result: obj
 # --- no answer ------------------------------------------------------------------------------------------------------
 
 
-def test_json_switched_off_says_what_to_put_into_the_settings(server: SearXNGServer) -> None:
-    server.formats = ("html",)
-    reply = search(server)
-    assert (reply.outcome, len(server.heard)) == (WebOutcome.FAILED, 1)
-    for told in ("HTTP 403", "JSON format is off", "settings.yml", "search: {formats: [html, json]}", "limiter"):
-        assert told in reply.message
-
-
-def test_limiter_is_a_rate_limit_and_says_how_to_turn_it_off(server: SearXNGServer) -> None:
-    server.mishaps = Mishaps(said=TOO_MANY)
-    reply = search(server)
-    assert (reply.outcome, len(server.heard)) == (WebOutcome.RATE_LIMITED, 1)
-    assert "try again later" in reply.message and "limiter: false" in reply.message
+HTML_ONLY = ("HTTP 403", "JSON format is off", "settings.yml", "search: {formats: [html, json]}", "limiter: false")
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "outcome", "told"),
     [
-        (SEARCH_ERROR, "HTTP 500: search error"),
-        (Said(b"<h1>Bad gateway</h1>", 502, "text/html"), "HTTP 502)"),
-        (Said({"error": "Invalid value x for parameter pageno"}, 400), "HTTP 400: Invalid value"),
-        (Said({"detail": [{"msg": "a\nb"}]}, 422), "HTTP 422: a b)"),
-        (Said(b"[" * 5000, 500), "HTTP 500)"),
+        (FORBIDDEN, WebOutcome.FAILED, HTML_ONLY),
+        (TOO_MANY, WebOutcome.RATE_LIMITED, ("try again later", "limiter: false")),
+        (SEARCH_ERROR, WebOutcome.FAILED, ("HTTP 500: search error",)),
+        (Said(b"<h1>Bad gateway</h1>", 502, "text/html"), WebOutcome.FAILED, ("HTTP 502)",)),
+        (Said({"error": "Invalid value x for parameter pageno"}, 400), WebOutcome.FAILED, ("HTTP 400: Invalid value",)),
+        (Said({"detail": [{"msg": "a\nb"}]}, 422), WebOutcome.FAILED, ("HTTP 422: a b)",)),
+        (Said(b"[" * 5000, 500), WebOutcome.FAILED, ("HTTP 500)",)),
     ],
-    ids=["500", "502", "400", "list", "deep"],
+    ids=["403", "429", "500", "502", "400", "list", "deep"],
 )
-def test_other_refusal_is_a_failure_with_its_words(server: SearXNGServer, said: Said, told: str) -> None:
+def test_a_refusal_is_told_with_its_words_and_what_to_do(
+    server: SearXNGServer, said: Said, outcome: WebOutcome, told: tuple[str, ...]
+) -> None:
     server.mishaps = Mishaps(said=said)
     reply = search(server)
-    assert (reply.outcome, len(server.heard)) == (WebOutcome.FAILED, 1)
-    assert told in reply.message
+    assert (reply.outcome, len(server.heard)) == (outcome, 1)
+    for words in told:
+        assert words in reply.message
 
 
 NO_JSON: dict[str, bytes] = {

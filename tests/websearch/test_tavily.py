@@ -14,7 +14,6 @@ from crag_core.base.protocols import WebReply
 from crag_core.base.serialization import to_plain
 from crag_core.base.types.passages import Origin
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.http import Call
 from crag_core.websearch.search_chain import SearchChain
 from crag_core.websearch.tavily import Tavily
 from tests.stand_ins.duckduckgo_server import WebResult
@@ -136,4 +135,4 @@ def test_key_is_in_no_reply_and_no_log(server: TavilyServer, caplog: pytest.LogC
 def test_key_is_in_no_face_of_its_objects() -> None:
     searcher = Tavily(KEY)
     shown = [repr(searcher), str(searcher), searcher.name, repr(SearchChain([searcher])), SearchChain([searcher]).name]
-    assert not any(KEY in text for text in [*shown, repr(Call("https://example.org", key=KEY))])
+    assert not any(KEY in text for text in [*shown, repr(searcher._server)])
