@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crag_core.base.concurrency import remembered
 from crag_core.base.concurrency.loading import TRANSFORMERS
@@ -41,9 +41,7 @@ class HuggingFaceEmbedder:
         self._name = model
         self._is_offline = model == DEFAULT_MODEL
         self._model: HuggingFaceEmbedding | None = None
-        self._tokenizer: Any = None
         self._lock = Lock()
-        self._tokenizer_lock = Lock()
         self._asked = lru_cache(maxsize=_REMEMBERED)(self._embed_question)
         remembered.register(self)
 
@@ -61,8 +59,7 @@ class HuggingFaceEmbedder:
     def longest(self) -> int:
         """The most tokens of a text that the model reads, without special ones."""
         with self._lock:
-            length: int = self._load().max_length or _FRAME + _UNKNOWN
-        return length - _FRAME
+            return (self._load().max_length or _FRAME + _UNKNOWN) - _FRAME
 
     def embed_question(self, text: str) -> Sequence[float]:
         return self._known(text) or self._asked(text)
@@ -86,11 +83,8 @@ class HuggingFaceEmbedder:
 
     def tokenize(self, text: str) -> list[str]:
         """The model's own word pieces, without special tokens."""
-        with self._tokenizer_lock:
-            if self._tokenizer is None:
-                with TRANSFORMERS:
-                    self._tokenizer = self._make_tokenizer()
-            return list(self._tokenizer.tokenize(text))
+        with self._lock:
+            return list(self._load()._model.tokenizer.tokenize(text, verbose=False))
 
     def find_tokenizer(self) -> str:
         """A file of the same tokenizer for the package `tokenizers`; "": only the built-in model has one."""
@@ -133,18 +127,6 @@ class HuggingFaceEmbedder:
         # The libraries underneath raise nearly anything for a model that is absent or broken.
         except Exception as error:
             raise self._explain(error) from error
-
-    def _make_tokenizer(self) -> Any:
-        source = self._find_source()
-        try:
-            from transformers import AutoTokenizer
-
-            tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=self._is_offline)
-            # No warning when the tokens of a whole page are counted.
-            tokenizer.model_max_length = 10**9
-        except Exception as error:
-            raise self._explain(error) from error
-        return tokenizer
 
     def _find_source(self) -> str:
         if self._name.startswith(("ollama/", "openai/")):

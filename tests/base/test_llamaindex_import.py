@@ -13,7 +13,6 @@ AT_ONCE = """
 import threading
 from crag_core.llms.model import CallLimit
 from crag_core.llms import ollama; from crag_core.llms import openai_compatible
-from crag_core.base.documents import Document
 from crag_core.retrieval.chunking import split as chunking
 
 def run(work):
@@ -26,7 +25,7 @@ failures, start = [], threading.Barrier(3)
 works = [
     lambda: (start.wait(), ollama.model("http://127.0.0.1:9", "any", 1.0, CallLimit(1))),
     lambda: (start.wait(), openai_compatible.model("http://127.0.0.1:9/v1", "any", "", 1.0, CallLimit(1))),
-    lambda: (start.wait(), chunking.make_nodes([], Document("", "a.txt"))),
+    lambda: (start.wait(), chunking.counter(chunking.USUAL)),
 ]
 threads = [threading.Thread(target=run, args=(work,)) for work in works]
 [thread.start() for thread in threads]

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageChops
 
-from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentMissing, DocumentRefused
 from crag_core.base.text.sentences import split
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.chunking.split import cut_pages, make_nodes
+from crag_core.retrieval.chunking.split import cut_pages
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.highlight import Box, join_letters
 from crag_core.retrieval.page_view.page_image import PagePicture, align, page_picture
@@ -226,12 +225,11 @@ def test_passages_of_the_shared_documents_are_found(shared_documents: Path) -> N
     assert paths
     for path in paths:
         original = path.read_bytes()
-        chunks = cut_pages(read_document(original, path.name), path.name)
-        nodes = make_nodes([*chunks], Document("0" * 32, path.name, pages=1, characters=1))
+        chunks = [*cut_pages(read_document(original, path.name), path.name)]
         # Of a long document six from all over it: all of them would take a minute.
-        for node in nodes[:: len(nodes) // 6 + 1]:
-            picture = page_picture(original, int(node.metadata["page_label"]), node.text, spans_of(node.text), 400)
-            assert picture.found_share > 0.99, (path.name, node.text[:80])
+        for chunk in chunks[:: len(chunks) // 6 + 1]:
+            picture = page_picture(original, chunk.page or 0, chunk.text, spans_of(chunk.text), 400)
+            assert picture.found_share > 0.99, (path.name, chunk.text[:80])
 
 
 # --- documents of the index -----------------------------------------------------------------------------------------

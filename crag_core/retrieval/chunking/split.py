@@ -1,4 +1,4 @@
-"""Splits pages into chunks with the headings above them, and makes LlamaIndex nodes of chunks."""
+"""Splits pages into chunks with the headings above them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from crag_core.base.documents import Document
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
@@ -19,8 +18,6 @@ from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
 from crag_core.retrieval.readers.page import say_left_out
 
 if TYPE_CHECKING:
-    from llama_index.core.schema import TextNode
-
     from crag_core.retrieval.readers import Page
 
 # Some 17 MB of English, or fifteen long novels: the built-in model needs about ten minutes for them on two cores, and
@@ -165,44 +162,6 @@ def _find_tokenizer() -> Tokenize:
 
     tokenize: Tokenize = get_tokenizer()
     return tokenize
-
-
-def make_nodes(chunks: Sequence[Chunk], document: Document) -> list[TextNode]:
-    """Nodes without embeddings.
-
-    Ids are "<document id>-<ordinal>", so the same document cut in the same way always gives the same ids.
-    """
-    import_llama_index()
-    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-
-    nodes = []
-    for ordinal, chunk in enumerate(chunks):
-        label = _label(document, chunk, ordinal)
-        nodes.append(
-            TextNode(
-                id_=f"{document.id}-{ordinal}",
-                text=chunk.text,
-                metadata=label,
-                # File name and page are for people; in the vector they would make all passages of a file alike.
-                excluded_embed_metadata_keys=list(label),
-                excluded_llm_metadata_keys=list(label),
-                relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=document.id)},
-            )
-        )
-    return nodes
-
-
-def _label(document: Document, chunk: Chunk, ordinal: int) -> dict[str, str | int]:
-    """The keys and types of the table's metadata column; `file_name` and `page_label` are LlamaIndex's own words."""
-    return {
-        "file_name": document.name,
-        "page_label": "" if chunk.page is None else str(chunk.page),
-        "ordinal": ordinal,
-        "section": chunk.section,
-        "pages": document.pages,
-        "characters": document.characters,
-        "indexed_at": document.changed_at,
-    }
 
 
 def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from sqlite3 import Connection
@@ -15,7 +14,6 @@ from uuid import NAMESPACE_OID, uuid5
 from crag_core.base.documents import Document, IndexVersion, Ingested, OnProgress, Progress, Recipe, State
 from crag_core.base.errors import StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
-from crag_core.retrieval.chunking.split import Chunk, make_nodes
 from crag_core.retrieval.index.index_file import IndexFile
 from crag_core.retrieval.index.index_writer import Embedded, IndexWriter, Written, rows_where
 from crag_core.retrieval.index.ingest import Read
@@ -23,7 +21,7 @@ from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.index.store import FindEmbedder, PassageStore, no_progress
 
 if TYPE_CHECKING:
-    from llama_index.core.schema import BaseNode
+    from llama_index.core.schema import TextNode
     from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 Ask = Callable[[Callable[["BasePydanticVectorStore"], Any]], Any]
@@ -86,10 +84,7 @@ class VectorStoreWriter(IndexWriter):
             found = database.execute(query, (row.id,)).fetchall()
         key = key_of(row.id, version)
         self._note(key, is_whole=False)
-        nodes = make_nodes([Chunk(text, page, section) for text, page, section, _ in found], replace(row, id=key))
-        for node, (*_, vector) in zip(nodes, found, strict=True):
-            node.id_ = str(uuid5(NAMESPACE_OID, node.id_))  # some stores take no other ids
-            node.embedding = array("f", vector).tolist()
+        nodes = [_node(key, row.name, ordinal, *kept) for ordinal, kept in enumerate(found)]
         for start in range(0, len(nodes), _AT_ONCE):
             self._ask(partial(_add, nodes[start : start + _AT_ONCE]))
         self._note(key, is_whole=True)
@@ -130,7 +125,23 @@ def key_of(document_id: str, version: int) -> str:
     return f"{document_id}-{version}"
 
 
-def _add(nodes: Sequence[BaseNode], store: BasePydanticVectorStore) -> None:
+def _node(key: str, name: str, ordinal: int, text: str, page: int | None, section: str, vector: bytes) -> TextNode:
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
+    label = {"file_name": name, "page_label": str(page or ""), "ordinal": ordinal, "section": section}
+    return TextNode(
+        id_=str(uuid5(NAMESPACE_OID, f"{key}-{ordinal}")),  # some stores take no other ids
+        text=text,
+        embedding=array("f", vector).tolist(),
+        metadata=label,
+        # For people: the vector is of the text alone.
+        excluded_embed_metadata_keys=[*label],
+        excluded_llm_metadata_keys=[*label],
+        relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=key)},
+    )
+
+
+def _add(nodes: Sequence[TextNode], store: BasePydanticVectorStore) -> None:
     from llama_index.core.ingestion import IngestionPipeline
 
     IngestionPipeline(transformations=[], vector_store=store).run(nodes=nodes)

@@ -40,6 +40,7 @@ class Package:
     def __init__(self, content: bytes, name: str, kind: str) -> None:
         self.name, self.kind = name, kind
         self._left = MAX_UNPACKED
+        self._counted: set[str] = set()
         try:
             self._archive = open_archive(content, name)
         except BROKEN_ZIP as error:
@@ -58,21 +59,21 @@ class Package:
     def read(self, member: str) -> bytes:
         if member not in self._members:
             raise self.damaged(f"{member} is missing")
+        is_counted = member in self._counted
         try:
-            content = read_bounded(self._archive, self._members[member], self._left)
+            content = read_bounded(self._archive, self._members[member], MAX_UNPACKED if is_counted else self._left)
         except BROKEN_ZIP as error:
             raise self.damaged(error) from error
         if content is None:
             raise self._too_large(None)
-        self._left -= len(content)
+        self._left -= 0 if is_counted else len(content)
+        self._counted.add(member)
         return content
 
     def parse(self, member: str) -> Any:
-        return self.parse_xml(self.read(member))
-
-    def parse_xml(self, content: bytes) -> Any:
         from lxml import etree
 
+        content = self.read(member)
         check_entities(content, self.name)
         # Nothing is expanded, loaded or fetched.
         parser = etree.XMLParser(
@@ -102,17 +103,10 @@ class Package:
 
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
-            for name, member in self._members.items():
-                new = etree.tostring(changed[name], encoding="utf-8") if name in changed else self.read_again(member)
+            for name in self._members:
+                new = etree.tostring(changed[name], encoding="utf-8") if name in changed else self.read(name)
                 archive.writestr(name, new, zipfile.ZIP_STORED)
         return stream.getvalue()
-
-    def read_again(self, member: zipfile.ZipInfo) -> bytes:
-        """Not counted once more."""
-        try:
-            return read_bounded(self._archive, member, MAX_UNPACKED) or b""
-        except BROKEN_ZIP as error:
-            raise self.damaged(error) from error
 
     def parsed(self, read: Callable[[Package], Value]) -> Value:
         """What `read` makes of it; its errors, of XML or for a missing part, become refusals."""
