@@ -29,7 +29,8 @@ def pack_linear_layers(model: Module) -> int:
         for name, child in parent.named_children()
         if isinstance(child, torch.nn.Linear)
     ]
-    if not is_supported() or any(_is_elsewhere(layer) for _, _, layer in layers):
+    are_usual = all(one.weight.device.type == "cpu" and one.weight.dtype == torch.float32 for *_, one in layers)
+    if not are_usual or not is_supported():
         return 0
     for parent, name, layer in layers:
         setattr(parent, name, _pack(layer))
@@ -40,18 +41,8 @@ def is_supported() -> bool:
     """Elsewhere PyTorch's own products are the faster ones, or oneDNN is missing."""
     import torch
 
-    operations = torch.ops.mkldnn
-    return (
-        platform.machine().lower() in _X86
-        and bool(torch._C._has_mkldnn)
-        and all(hasattr(operations, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
-    )
-
-
-def _is_elsewhere(layer: Linear) -> bool:
-    import torch
-
-    return layer.weight.device.type != "cpu" or layer.weight.dtype != torch.float32
+    is_there = all(hasattr(torch.ops.mkldnn, name) for name in ("_linear_pointwise", "_reorder_linear_weight"))
+    return platform.machine().lower() in _X86 and bool(torch._C._has_mkldnn) and is_there
 
 
 def _pack(layer: Linear) -> Module:

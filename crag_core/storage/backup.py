@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from crag_core.base.errors import BackupFailed
 
 MARKER = "sample-indexed"
 """A home with this file is not given the sample documents once more."""
-_PREFIX = ".backup-"
+_COPY = ".backup-"
 _BESIDE = ("-wal", "-shm", ".lock", ".made")
 _KNOWN = {sqlite_file.NAME, MARKER, "index"}
 _BEFORE = ".before"
@@ -42,9 +41,9 @@ def copied(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
     is_copied = False
     try:
         with FileLock(home / "backup.lock", timeout=0):
-            for left in home.glob(f"{_PREFIX}*"):  # by a kill: whoever makes one now has the lock
-                shutil.rmtree(left, ignore_errors=True)
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=home))
+            folder = home / _COPY
+            shutil.rmtree(folder, ignore_errors=True)  # left by a kill: whoever makes one now has the lock
+            folder.mkdir(mode=0o700)
             try:
                 copy_file(folder / sqlite_file.NAME)
                 sqlite_file.make(folder / sqlite_file.NAME)  # of a home that holds nothing yet
@@ -110,14 +109,14 @@ def unpack(file: BinaryIO, folder: Path) -> str:
 
 def left_out(home: Path) -> tuple[str, ...]:
     """Names in `home` that no backup has and this program does not know."""
-    names = [path.name for path in home.iterdir() if not path.name.startswith((_PREFIX, ".new-"))]
+    names = [path.name for path in home.iterdir() if not path.name.startswith((_COPY, ".new-"))]
     known = (name for name in names if name in _KNOWN or name.endswith(_BESIDE) or _BEFORE in name)
     return tuple(sorted({*names} - {*known}))
 
 
 @contextmanager
-def unfinished(home: Path) -> Iterator[Path]:
-    """An empty folder beside `home`, to be filled inside; unless it is put in place there, it is gone afterwards.
+def restored(home: Path) -> Iterator[Path]:
+    """An empty folder beside `home`, to be filled inside; it becomes `home` in one step, and after an error it is gone.
 
     Raises `BackupFailed` where `home` holds something, or cannot be replaced.
     """
@@ -134,6 +133,12 @@ def unfinished(home: Path) -> Iterator[Path]:
             ) from None
         try:
             yield folder
+            (folder / MARKER).touch()
+            try:
+                os.rename(folder, home)
+            except OSError:
+                _check(home)  # somebody has put something into it meanwhile
+                raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
@@ -141,16 +146,6 @@ def unfinished(home: Path) -> Iterator[Path]:
             f"The home {home} cannot be restored ({error.strerror or error}).",
             hint="Nothing was changed. Check the disk and the rights of the folder above it.",
         ) from error
-
-
-def put_in_place(folder: Path, home: Path) -> None:
-    """Inside `unfinished`. The system refuses if somebody has put something into `home` meanwhile."""
-    (folder / MARKER).touch()
-    try:
-        os.rename(folder, home)
-    except OSError:
-        _check(home)
-        raise
 
 
 def _check(home: Path) -> None:

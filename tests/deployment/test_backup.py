@@ -25,7 +25,7 @@ from tests.storage.history_parts import large_run, whole_run
 Output = pytest.CaptureFixture[str]
 
 
-@pytest.mark.parametrize("place", ["tempfile.mkdtemp", "filelock.FileLock.acquire"])
+@pytest.mark.parametrize("place", ["pathlib.Path.mkdir", "filelock.FileLock.acquire"])
 def test_a_home_that_takes_no_copy_is_named_and_not_the_target(
     place: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output
 ) -> None:
@@ -33,9 +33,9 @@ def test_a_home_that_takes_no_copy_is_named_and_not_the_target(
         raise OSError(30, "Read-only file system")
 
     fill(home)
-    monkeypatch.setattr(place, refuse)
     archive = tmp_path / "kept" / "home.zip"
     archive.parent.mkdir()
+    monkeypatch.setattr(place, refuse)
     assert main(["backup", str(archive)]) == 1
     told = capsys.readouterr().err
     assert f"The home {home} takes no copy" in told and str(archive) not in told and not names_beside(archive)

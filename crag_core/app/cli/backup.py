@@ -17,7 +17,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.base.text.display import counted
-from crag_core.storage.backup import Sink, copied, left_out, new_file, pack, put_in_place, unfinished, unpack
+from crag_core.storage.backup import Sink, copied, left_out, new_file, pack, restored, unpack
 
 STREAM = "-"
 
@@ -48,7 +48,7 @@ def restore(options: argparse.Namespace) -> int:
         raise WrongUse(f"{options.file} is not a file.", hint="Check the name of the backup.")
     settings = config.load()
     home = settings.home.absolute()
-    with unfinished(home) as folder, _source(options.file) as file:
+    with restored(home) as folder, _source(options.file) as file:
         made_at = unpack(file, folder)
         try:
             held = count(folder, settings)
@@ -57,7 +57,6 @@ def restore(options: argparse.Namespace) -> int:
         except Exception as error:  # of libraries, whose files these are said to be
             message = f"What the backup holds cannot be read ({type(error).__name__}: {str(error)[:200]})."
             raise BackupFailed(message, hint="It was changed before it was made. Take another one.") from error
-        put_in_place(folder, home)
     print(f"{home}: {held}, as they were at {made_at}")
     if settings.retriever:
         print("note: CRAG_RETRIEVER is set; the documents restored here are searched once it is unset")
