@@ -24,10 +24,6 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "an SQLite database"),
     (b"%!PS", "a PostScript file"),
 )
-_WORD = "a Word document (.docx)"
-_SLIDES = "a PowerPoint presentation (.pptx)"
-_WORKBOOK = "an Excel workbook (.xlsx)"
-_TEXTS = (".csv", ".markdown", ".md", ".tsv", ".txt")
 # Marked-up text and data, in any encoding.
 _MARKUP = re.findall(
     r"\S+",
@@ -42,24 +38,25 @@ _DOCUMENTS = re.findall(
 )
 LIBRARY = (*_MARKUP, *_DOCUMENTS)
 """The formats that the library reads, by extension."""
-EXPECTED = {
-    **dict.fromkeys((*_TEXTS, *_MARKUP), "text"),
-    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), _WORD),
-    **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), _SLIDES),
-    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm"), _WORKBOOK),
-    **dict.fromkeys((".doc", ".dot"), "an older Word document (.doc)"),
-    **dict.fromkeys((".ppt", ".pps", ".pot"), "an older PowerPoint presentation (.ppt)"),
-    **dict.fromkeys((".xls", ".xlt"), "an older Excel workbook (.xls)"),
-    ".xlsb": "a binary Excel workbook (.xlsb)",
-    ".msg": "an Outlook message (.msg)",
-    ".pdf": "a PDF",
-    ".odt": "an OpenDocument text (.odt)",
-    ".ods": "an OpenDocument spreadsheet (.ods)",
-    ".odp": "an OpenDocument presentation (.odp)",
-    ".epub": "an EPUB book (.epub)",
-    ".rtf": "an RTF document",
-    ".eml": "an e-mail (.eml)",
+_KINDS: dict[str, tuple[str, ...]] = {
+    "text": (*_MARKUP, ".csv", ".markdown", ".md", ".tsv", ".txt"),
+    "a Word document (.docx)": (".docx", ".docm", ".dotx", ".dotm"),
+    "a PowerPoint presentation (.pptx)": (".pptx", ".pptm", ".potx", ".potm", ".ppsx"),
+    "an Excel workbook (.xlsx)": (".xlsx", ".xlsm", ".xltx", ".xltm"),
+    "an older Word document (.doc)": (".doc", ".dot"),
+    "an older PowerPoint presentation (.ppt)": (".ppt", ".pps", ".pot"),
+    "an older Excel workbook (.xls)": (".xls", ".xlt"),
+    "a binary Excel workbook (.xlsb)": (".xlsb",),
+    "an Outlook message (.msg)": (".msg",),
+    "a PDF": (".pdf",),
+    "an OpenDocument text (.odt)": (".odt",),
+    "an OpenDocument spreadsheet (.ods)": (".ods",),
+    "an OpenDocument presentation (.odp)": (".odp",),
+    "an EPUB book (.epub)": (".epub",),
+    "an RTF document": (".rtf",),
+    "an e-mail (.eml)": (".eml",),
 }
+EXPECTED = {extension: kind for kind, extensions in _KINDS.items() for extension in extensions}
 """What a file must be, in words, by its extension. Other formats are checked by the library alone."""
 # The first name that a ZIP package contains, or begins one of its folders with.
 _INSIDE = (
@@ -85,12 +82,10 @@ _STREAMS = (
 )
 _OCR = "Images hold no text: run text recognition (OCR) first and add the resulting PDF or text."
 _SOUND = "Sound and films hold no text: add a transcript."
-_EXTENSIONS = {kind: extension for extension, kind in reversed(EXPECTED.items()) if kind != "text"}
-_EXTENSIONS |= {_WORD: ".docx", _SLIDES: ".pptx", _WORKBOOK: ".xlsx"}
+_EXTENSIONS = {kind: extensions[0] for kind, extensions in _KINDS.items() if kind != "text"}
 # Both are text as well, and a note may begin as a mail does.
 _ALSO_TEXT = ("text", "an HTML page", EXPECTED[".eml"])
 _BEST_KNOWN = (".pdf", ".docx", ".xlsx", ".pptx", ".odt", ".html", ".epub", ".eml", ".md", ".csv", ".txt")
-_PASSWORD = "Open it in Office, remove the password, save it and add it again."
 _ADVICE = {
     **dict.fromkeys(
         (".png", ".jpg", ".jpeg", ".gif", ".tif", ".tiff", ".bmp", ".webp", ".heic", ".svg", "image"), _OCR
@@ -98,7 +93,8 @@ _ADVICE = {
     **dict.fromkeys((".mp3", ".wav", ".m4a", ".ogg", ".flac", ".mp4", ".mov", ".avi", ".webm", ".mkv"), _SOUND),
     **dict.fromkeys((".mobi", ".azw", ".azw3"), "Convert it to EPUB and add that."),
     **dict.fromkeys((".zip", ".7z", ".rar", ".gz", ".tgz", ".tar"), "Unpack it and add the files inside."),
-    "password": _PASSWORD,
+    "password": "Open it in Office, remove the password, save it and add it again.",
+    "HTML": "Often a download page saved in place of the file: download it again, or rename it to .html.",
 }
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 _HEADER = re.compile(rb"(?:From \S|[!-9;-~]+:)")
@@ -168,15 +164,11 @@ def check_kind(content: bytes, extension: str, name: str) -> None:
     found, expected = detect_kind(content), EXPECTED.get(extension)
     if expected in (None, found) or (expected == "text" and found in _ALSO_TEXT):
         return
-    hint = next((advice for word, advice in _ADVICE.items() if word.strip(".") in re.findall(r"\w+", found)), "")
-    if hint:
-        pass
-    elif found == "an HTML page":
-        hint = "Often a download page saved in place of the file: download it again, or rename it to .html."
-    elif found in _EXTENSIONS:
+    hint = f"Download or export the file again, or rename it if it is not meant to be {extension}."
+    if found in _EXTENSIONS:
         hint = f"If that is what it should be, rename it so that its name ends in {_EXTENSIONS[found]}."
-    else:
-        hint = f"Download or export the file again, or rename it if it is not meant to be {extension}."
+    words = re.findall(r"\w+", found)
+    hint = next((advice for word, advice in _ADVICE.items() if word.strip(".") in words), hint)
     raise DocumentRefused(f"{name}: expected {expected}, found {found}.", hint=hint)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import BoundedSemaphore, Event, Lock
@@ -67,7 +66,9 @@ class DocumentProcesses:
 
     def read(self, content: bytes, name: str, cancel: Cancel | None = None) -> tuple[Page, ...]:
         """As `readers.read_document`; also refuses what exceeds a limit or crashes its parser."""
-        return self._read(Request(name), content, partial(unpack_pages, characters=self._limits.characters), cancel)
+        check_size(len(content), name)
+        unpack = partial(unpack_pages, characters=self._limits.characters)
+        return self._ask(Request(name), content, unpack, cancel or Event())
 
     def cut(self, content: bytes, name: str, cut: Cut, cancel: Cancel) -> Chunks:
         """The chunks of a document, of which the number is limited too.
@@ -76,37 +77,23 @@ class DocumentProcesses:
         """
         if not cut.tokenizer:
             return cut_document(self.read(content, name, cancel), name, cut, cancel)
-        request = Request(name, cut=replace(cut, tokenize=None))
-        return self._read(request, content, partial(unpack_chunks, size=cut.size, limits=self._limits), cancel)
+        check_size(len(content), name)
+        unpack = partial(unpack_chunks, size=cut.size, limits=self._limits)
+        return self._ask(Request(name, cut=replace(cut, tokenize=None)), content, unpack, cancel)
 
     def draw(self, original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:
         """As `page_picture`; also refuses what exceeds a limit or crashes the process."""
         check_size(len(original), "The document")
         drawing = Drawing(page, text, tuple(spans), width)
         request = Request(f"page {page} of a PDF of {len(original):,} bytes", drawing)
-        try:
-            return self._ask(request, original, partial(unpack_picture, asked=drawing), Event())
-        except ProcessLost as lost:
-            raise DocumentRefused(
-                f"Page {page} cannot be drawn, since the process that draws it {lost}.",
-                hint=lost.hint or _PRINT_IT,
-            ) from lost
-
-    def _read(
-        self, request: Request, content: bytes, unpack: Callable[[Reply, bytes], Value], cancel: Cancel | None
-    ) -> Value:
-        check_size(len(content), request.name)
-        try:
-            return self._ask(request, content, unpack, cancel or Event())
-        except ProcessLost as lost:
-            raise DocumentRefused(
-                f"{request.name}: cannot be read, since the process that parses it {lost}.",
-                hint=lost.hint or _SAVE_AGAIN,
-            ) from lost
+        return self._ask(request, original, partial(unpack_picture, asked=drawing), Event())
 
     def _ask(self, request: Request, content: bytes, unpack: Callable[[Reply, bytes], Value], cancel: Cancel) -> Value:
-        """Raises `DocumentRefused` as the reply says, `ProcessLost`, and `Stopped`."""
-        with self._turn(cancel):
+        """Raises `DocumentRefused` and `Stopped`."""
+        while not self._turns.acquire(timeout=POLL_SECONDS):
+            if cancel.is_set():
+                raise Stopped("Stopped by you.")
+        try:
             process = self._take()
             try:
                 return self._exchange(process, request, content, unpack, cancel)
@@ -115,14 +102,11 @@ class DocumentProcesses:
                     raise
             # An earlier file may have damaged it, or it ended just now for lack of requests.
             return self._exchange(self._take(is_new=True), request, content, unpack, cancel)
-
-    @contextmanager
-    def _turn(self, cancel: Cancel) -> Iterator[None]:
-        while not self._turns.acquire(timeout=POLL_SECONDS):
-            if cancel.is_set():
-                raise Stopped("Stopped by you.")
-        try:
-            yield
+        except ProcessLost as lost:
+            what, hint = f"{request.name}: cannot be read, since the process that parses it", _SAVE_AGAIN
+            if request.drawing:
+                what, hint = f"Page {request.drawing.page} cannot be drawn, since the process that draws it", _PRINT_IT
+            raise DocumentRefused(f"{what} {lost}.", hint=lost.hint or hint) from lost
         finally:
             self._turns.release()
 
@@ -145,9 +129,8 @@ class DocumentProcesses:
         cancel: Cancel,
     ) -> Value:
         """What `unpack` makes of the reply; then the process is free again, and ended after any other error."""
-        numbered = replace(request, id=process.served + 1)
         try:
-            reply, result = process.exchange(numbered, content, unpack, cancel)
+            reply, result = process.exchange(request, content, unpack, cancel)
         except BaseException as error:
             self._end(process)
             if isinstance(error, ProcessLost):

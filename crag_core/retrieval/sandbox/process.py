@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -110,6 +111,7 @@ class Process:
             except ProcessLost as lost:
                 raise ProcessLost(f"{lost} before it had started", _START_AGAIN) from lost
         self.served += 1
+        request = replace(request, id=self.served)
         self._begin(request, content, request.reply_bytes(self._limits))
         header, body = self._await(self._limits.seconds, cancel)
         try:
