@@ -16,9 +16,9 @@ from crag_core.base.text.words import words
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
-from crag_core.evaluators.shared import coarse
+from crag_core.evaluators.shared import coarse, named
 from crag_core.evaluators.shared.model_files import FRAME, SETTINGS, read_file
-from crag_core.evaluators.shared.named import is_of_another, named_in, without_other_codes
+from crag_core.evaluators.shared.named import as_read, is_of_another, named_in
 from crag_core.evaluators.shared.pair_encoder import (
     PairReader,
     WordPieces,
@@ -72,7 +72,7 @@ class CrossEncoderEvaluator:
         """
         if isinstance(self._settings, EvaluatorUnavailable):
             return "absent"
-        return hashlib.sha256(self._settings + coarse.VERSION.encode()).hexdigest()[:16]
+        return hashlib.sha256(self._settings + f"{coarse.VERSION} {named.VERSION}".encode()).hexdigest()[:16]
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         if not passages:
@@ -124,32 +124,36 @@ class CrossEncoderEvaluator:
         return reader, asked, self._why_unread(asked, "question") if words(asked.text) else "The question has no words."
 
     def _judge(self, asked: WordPieces, passages: Sequence[Passage], reader: PairReader, cancel: Cancel) -> list[Grade]:
+        read = [as_read(asked.text, heading_of(passage), passage.text) for passage in passages]
+        texts = [reader.pieces(text) for _, text in read]
+        refused = [self._why_unread(text, "text") for text in texts]
+        scores: dict[int, Sequence[tuple[float, float]]] = {}
+        for question in dict.fromkeys(question for question, _ in read):
+            some = [at for at, why in enumerate(refused) if not why and read[at][0] == question]
+            found = self._scores(reader.pieces(question), [(passages[at], texts[at]) for at in some], reader, cancel)
+            scores |= zip(some, found, strict=True)
+        count, most = len(asked.ids), reader.settings.question_tokens
+        cut = f", question cut at {most} of its {count} tokens" if count > most else ""
+        return [
+            Grade(passage.id, None, cause=why) if why else self._grade(asked.text, passage, scores[at], cut)
+            for at, (passage, why) in enumerate(zip(passages, refused, strict=True))
+        ]
+
+    def _scores(
+        self, asked: WordPieces, texts: Sequence[tuple[Passage, WordPieces]], reader: PairReader, cancel: Cancel
+    ) -> Iterator[list[tuple[float, float]]]:
+        """(answering, topical) of each window of each text."""
         settings = reader.settings
         question = asked.ids[: settings.question_tokens]
         room = settings.tokens - FRAME - len(question)
-        read = [heading_of(passage) + without_other_codes(asked.text, passage.text) for passage in passages]
-        texts = [reader.pieces(text) for text in read]
-        refused = [self._why_unread(text, "text") for text in texts]
-        windows = [
-            [] if why else cut_windows(text, room, settings.overlap) for text, why in zip(texts, refused, strict=True)
-        ]
+        windows = [cut_windows(text, room, settings.overlap) for _, text in texts]
         readings = iter(reader.read(question, [window.ids for some in windows for window in some], cancel))
-        known = [passage.score("cosine") if self._trusts_cosines else None for passage in passages]
+        known = [passage.score("cosine") if self._trusts_cosines else None for passage, _ in texts]
         unknown = [window.ids for some, one in zip(windows, known, strict=True) if one is None for window in some]
         cosines = iter(reader.cosines(question, unknown, cancel))
-        scores = []
         for some, one in zip(windows, known, strict=True):
             seen = [(next(readings), next(cosines) if one is None else one) for _ in some]
-            scores.append([settings.signals.scores(read.answering, read.topical, cosine) for read, cosine in seen])
-        cut = (
-            f", question cut at {len(question)} of its {len(asked.ids)} tokens"
-            if len(question) < len(asked.ids)
-            else ""
-        )
-        return [
-            Grade(passage.id, None, cause=why) if why else self._grade(asked.text, passage, found, cut)
-            for passage, why, found in zip(passages, refused, scores, strict=True)
-        ]
+            yield [settings.signals.scores(read.answering, read.topical, cosine) for read, cosine in seen]
 
     def _why_unread(self, pieces: WordPieces, what: str) -> str:
         why = why_unread(pieces, what)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.base.text.codes import codes_of, has_code, other_code
+from crag_core.base.text.codes import codes_of, has_code, other_code, with_code_as
 from crag_core.base.text.comparisons import says_both, two_things
 
 
@@ -39,6 +39,10 @@ def test_another_code_is_one_that_is_made_alike() -> None:
     assert other_code("7-0064-18 fits KX-9", "7-0064-18") == ""
 
 
+def test_a_word_stands_in_for_a_code_however_it_is_written() -> None:
+    assert with_code_as("A1", "7-0064-18", "Parts 7-0064-18, 7 0064 18 and 7-0064-188") == "Parts A1, A1 and 7-0064-188"
+
+
 @pytest.mark.parametrize(
     ("question", "things"),
     [
@@ -46,7 +50,11 @@ def test_another_code_is_one_that_is_made_alike() -> None:
         ("Compare the old lease with the new lease", ("old lease", "new lease")),
         ("Which opens earlier, the sauna or the pool?", ("sauna", "pool")),
         ("What does a double room with breakfast and a dog cost?", ("breakfast", "dog")),
+        ("When does the sauna open and when does the pool open?", ("sauna", "pool")),
+        ("How much is a single room, and how much is a double room?", ("single", "double")),
         ("When does the sauna open?", None),
+        ("Where and when was she born?", None),
+        ("Who is she and who are they?", None),
         ("What is the difference between a crime and a tort?", None),
         ("What does a single room cost, and may I bring a dog?", None),
         ("Is one suit higher than another in poker?", None),

@@ -117,6 +117,15 @@ def test_hard_wrapped_text_is_joined_but_lists_verse_and_code_are_not() -> None:
     ]
 
 
+def test_rows_of_a_markdown_table_stay_lines_among_wrapped_text() -> None:
+    rows = [f"| B{at} | {at} m | {20 + at} euros | {10 + at} euros |" for at in range(10, 30)]
+    table = "\n".join(["| Berth | Length | Summer price | Winter price |", "|---|---|---|---|", *rows])
+    shown = [
+        f"Berth: B{at}; Length: {at} m; Summer price: {20 + at} euros; Winter price: {10 + at} euros" for at in (10, 11)
+    ]
+    assert read(f"# Berths\n\n{table}".encode(), "berths.md").split("\n")[2:4] == shown
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_csv_rows_keep_their_header(delimiter: str) -> None:
     rows = (("route", "price", "note"), ("R1", "8.40", '"two\nlines"'), ("R2", "5.10", ""))

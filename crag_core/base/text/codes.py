@@ -47,6 +47,11 @@ def has_code(text: str, code: str) -> bool:
     return bool(_pattern(code).search(text))
 
 
+def with_code_as(word: str, code: str, text: str) -> str:
+    """The text with `word` wherever it holds the code."""
+    return _pattern(code).sub(word, text)
+
+
 def other_code(text: str, code: str) -> str:
     """The first code in the text that is made as `code` is, and is another; "" where there is none."""
     shape = [group.isdigit() for group in _GROUP.findall(code)]

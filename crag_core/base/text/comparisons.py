@@ -1,4 +1,4 @@
-"""Questions that no one sentence answers: they compare two things, or add them up."""
+"""Questions that no one sentence answers: they compare two things, add them up, or ask the same of both."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ _PATTERNS = [
         f"\\bwith {_ONE} and {_OTHER} (?:costs?|come to)\\b",
     )
 ]
+_ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$", re.IGNORECASE)
 
 
 def two_things(question: str) -> tuple[str, str] | None:
@@ -26,7 +27,16 @@ def two_things(question: str) -> tuple[str, str] | None:
     English only; a difference between two things has a sentence of its own in most texts, and is none of these.
     """
     found = next((match for pattern in _PATTERNS if (match := pattern.search(question.strip()))), None)
-    return (found[1], found[2]) if found else None
+    return (found[1], found[2]) if found else _asked_twice(question.strip())
+
+
+def _asked_twice(question: str) -> tuple[str, str] | None:
+    """("sauna", "pool") of "When does the sauna open and when does the pool open?"."""
+    if not (found := _ASKED_TWICE.search(question)):
+        return None
+    one, other = found[2].split(), found[3].split()
+    things = [word for word in one if word not in other], [word for word in other if word not in one]
+    return (" ".join(things[0]), " ".join(things[1])) if all(things) and {*one} & {*other} else None
 
 
 def says_both(text: str, things: tuple[str, str]) -> bool:

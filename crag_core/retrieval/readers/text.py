@@ -33,7 +33,7 @@ def read_text(content: bytes, name: str) -> tuple[Page, ...]:
 
 def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
     """A single line break means a space there as well, headings keep their marks, and rows of tables get headers."""
-    return (Page(join_lines(show_markdown_tables(normalise_text(decode_text(content))))),)
+    return (Page(show_markdown_tables(join_lines(normalise_text(decode_text(content))))),)
 
 
 def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
