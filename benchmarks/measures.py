@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
+from scipy.stats import rankdata
 
-from crag_core.experiments.statistics.curves import Values
-from crag_core.experiments.statistics.curves import auroc as auroc
-from crag_core.experiments.statistics.intervals import Estimate, proportion
+from crag_core.experiments.statistics import curves
+from crag_core.experiments.statistics.curves import Labels, Values
+from crag_core.experiments.statistics.intervals import Z95
+from crag_core.experiments.statistics.intervals import Estimate as Estimate
+from crag_core.experiments.statistics.intervals import proportion as proportion
 
 SEED = 4
 """Of every draw of the benchmark: samples of questions, halves for fitting, resamples for intervals."""
@@ -18,6 +23,29 @@ _DRAWS = 2000
 
 share = proportion
 """`hits` of `count`, with its exact interval; None of nothing."""
+
+
+def auroc(scores: Values, is_positive: Labels, homes: Values | None = None) -> Estimate | None:
+    """As `curves.auroc`; values of one home, such as the passages of one question, are not taken for independent
+    (Obuchowski 1997, Biometrics 53)."""
+    plain = curves.auroc(scores, is_positive)
+    if homes is None or plain is None or not 0 < plain.value < 1:
+        return plain
+    used = ~np.isnan(np.asarray(scores, dtype=float))
+    numbers, labels = np.asarray(scores, dtype=float)[used], np.asarray(is_positive, dtype=bool)[used]
+    home = np.unique(np.asarray(homes)[used], return_inverse=True)[1]
+    held = [np.unique(home[side]).size for side in (labels, ~labels)]
+    if min(held) < 2:
+        return Estimate(plain.value, 0.0, 1.0)
+    ranks, beaten = rankdata(numbers), np.empty(len(numbers))  # of each value: the share of the other side below it
+    for side in (labels, ~labels):
+        beaten[side] = (ranks[side] - rankdata(numbers[side])) / (~side).sum()
+    beaten[~labels] = 1.0 - beaten[~labels]
+    sums = [np.bincount(home, weights=(beaten - plain.value) * side) / side.sum() for side in (labels, ~labels)]
+    variance = sum(count / (count - 1) * float(total @ total) for count, total in zip(held, sums, strict=True))
+    variance += 2 * len(sums[0]) / (len(sums[0]) - 1) * float(sums[0] @ sums[1])
+    half = Z95 * math.sqrt(max(variance, 0.0)) / (plain.value * (1 - plain.value))
+    return Estimate(plain.value, float(expit(logit(plain.value) - half)), float(expit(logit(plain.value) + half)))
 
 
 def ratio(parts: Values, wholes: Values) -> Estimate | None:
