@@ -1,6 +1,5 @@
 """The reason of a decision in numbers, and its plan step by step, in words. Pure."""
 
-from dataclasses import dataclass
 from statistics import pvariance
 from typing import NamedTuple
 
@@ -33,39 +32,27 @@ _RULES = {
 }
 
 
-@dataclass(frozen=True)
-class ScoreWords:
-    """How the score of a policy is told: as a term, `{by}` counting its chunks; short; after a colon; with `{}`, its
-    chunks, before a number.
-    """
+class ScoreWords(NamedTuple):
+    """How a score is told: as a term of `{by}` chunks; after a colon; before a number, with `{}` for its chunks."""
 
     term: str
-    short: str
     means: str
     sentence: str
 
 
+_BEST = ScoreWords("best chunk", "the best", "The best of {} scores")
 SCORE_WORDS = {
-    "best": ScoreWords("best chunk", "best chunk", "the best", "The best of {} scores"),
-    "worst": ScoreWords("worst chunk", "worst chunk", "the worst", "The worst of {} scores"),
-    "two_signals": ScoreWords("best chunk", "best chunk", "the best", "The best of {} scores"),
-    "rank_weighted": ScoreWords(
-        "rank-weighted mean", "weighted mean", "a mean by rank", "{} together, the first counting most, score"
-    ),
+    "best": _BEST,
+    "two_signals": _BEST,
+    "worst": ScoreWords("worst chunk", "the worst", "The worst of {} scores"),
+    "rank_weighted": ScoreWords("rank-weighted mean", "a mean by rank", "{} together, the first counting most, score"),
     "mean_of_kept": ScoreWords(
-        "mean of {by} kept chunks",
-        "kept mean",
-        "the mean of what is kept",
-        "The chunks that are kept score on average",
+        "mean of {by} kept chunks", "the mean of what is kept", "The chunks that are kept score on average"
     ),
     "signals": ScoreWords(
-        "weighted sum of signals",
-        "signals",
-        "measures of the whole set",
-        "What the search found scores as a whole",
+        "weighted sum of signals", "measures of the whole set", "What the search found scores as a whole"
     ),
     "whole_context": ScoreWords(
-        "sufficiency",
         "sufficiency",
         "a judgement of all chunks together",
         "A language model reads {} together. Whether they are enough scores",

@@ -122,11 +122,17 @@ def _digest(folder: Path, stats: tuple[tuple[str, int, int], ...]) -> str:
 
 
 def _snapshot(name: ModelName, tell: OnStatus, pinned: str) -> ModelFiles:
+    from huggingface_hub.errors import LocalEntryNotFoundError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()  # they would fill the server's log
     revision = pinned or name.revision
-    kept = _kept(name, revision)
+    try:
+        kept = _downloaded(name, revision, local_files_only=True)
+    except (LocalEntryNotFoundError, ValueError):  # the second for what the hub takes for no name
+        kept = None
+    if kept and not any(kept.folder.glob(f"*{WEIGHTS}")):
+        kept = None
     if pinned and kept:
         return kept
     if kept is None and not _is_offline():
@@ -143,22 +149,14 @@ def _snapshot(name: ModelName, tell: OnStatus, pinned: str) -> ModelFiles:
 def _downloaded(name: ModelName, revision: str, **options: Any) -> ModelFiles:
     from huggingface_hub import snapshot_download
 
-    wanted = [f"*{ending}" for ending in _ENDINGS]
-    unwanted = [f"{other}*" for other in _OTHER_RUNTIMES]
     found = snapshot_download(
-        name.source, revision=revision or None, allow_patterns=wanted, ignore_patterns=unwanted, **options
+        name.source,
+        revision=revision or None,
+        allow_patterns=[f"*{ending}" for ending in _ENDINGS],
+        ignore_patterns=[f"{other}*" for other in _OTHER_RUNTIMES],
+        **options,
     )
     return ModelFiles(Path(found), Path(found).name)
-
-
-def _kept(name: ModelName, revision: str) -> ModelFiles | None:
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    try:
-        found = _downloaded(name, revision, local_files_only=True)
-    except (LocalEntryNotFoundError, ValueError):  # the second for what the hub takes for no name
-        return None
-    return found if any(found.folder.glob(f"*{WEIGHTS}")) else None
 
 
 def _is_offline() -> bool:

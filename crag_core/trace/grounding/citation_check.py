@@ -67,19 +67,14 @@ _FOUND = {
 
 @dataclass(frozen=True)
 class Match:
-    """How much of a claim's weight stands in the pieces at `places` (best first): in the best one, and in all of them.
+    """The mean of how much of a claim's weight stands in the best of the pieces at `places`, the first, and in all.
 
     `lacking` holds the names that stand nowhere in the evidence.
     """
 
     places: tuple[int, ...] = ()
-    best: float = 0.0
-    together: float = 0.0
+    score: float = 0.0
     lacking: tuple[str, ...] = ()
-
-    @property
-    def score(self) -> float:
-        return (self.best + self.together) / 2
 
 
 @dataclass(frozen=True)
@@ -177,7 +172,7 @@ def _gather(weights: Mapping[str, float], evidence: PieceSet, places: Iterable[i
         chosen.append(at)
         shares.append(gains[at] / total)
         left = {term: weight for term, weight in left.items() if term not in hits[at]}
-    return Match(tuple(chosen), shares[0], min(math.fsum(shares), 1.0)) if shares else Match()
+    return Match(tuple(chosen), (shares[0] + min(math.fsum(shares), 1.0)) / 2) if shares else Match()
 
 
 # --- what to say of it ----------------------------------------------------------------------------------------------
