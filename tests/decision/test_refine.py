@@ -260,13 +260,6 @@ WEB_STRIPS = strips_of(NEWS, ("Fares rose in May.", 0.8), ("Buy our hats!", 0.1)
 SEARCH = searched(NEWS, strips=WEB_STRIPS)
 
 
-def test_the_web_is_refined_by_the_same_cut_off_where_the_policy_says_so() -> None:
-    knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, SEARCH)
-    assert [excerpt.text for excerpt in knowledge.external] == ["Fares rose in May."]
-    assert [excerpt.passage.id for excerpt in knowledge.internal] == ["p1", "p2"]
-    assert struck(knowledge.verdicts)["Buy our hats!"] == "score 0.10 ≤ cut-off 0.49"
-
-
 SAYS = web_page("w1", "Fares rose in May. Adults pay  nine euros.")
 AGAIN = web_page("w2", "“Fares rose in MAY”")
 BOTH = searched(

@@ -59,19 +59,6 @@ def test_another_strategy_looks_only_at_what_it_found() -> None:
     assert ids(decision_path.kept) == "p4 p5"
 
 
-def test_ways_mix_as_the_decisions_ask() -> None:
-    rounds = (
-        round_of("keyword", *named("p4 p5")),
-        round_of("keyword refine", *named("p6 p7")),
-    )
-    decision_path = way(LOW | {"p4": 0.5, "p5": 0.1, "p6": 0.95, "p7": 0.9}, *rounds)
-    assert looks(decision_path) == [
-        ("", "p1 p2 p3", INCORRECT),
-        ("keyword", "p4 p5", AMBIGUOUS),
-        ("keyword refine", "p4 p6 p7", CORRECT),
-    ]
-
-
 # Expansion
 
 

@@ -3,12 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import StepState
 from crag_core.llamaindex.synthesizer import metadata_of, shown
-from crag_core.pipeline.call_budget import budget
 from crag_core.pipeline.run import WebMode
 from crag_core.report import render
 from crag_core.trace.grounding.ending import FROM_MEMORY, AnswerEnding
@@ -22,7 +19,7 @@ from crag_core.view.run_view import view_run
 from crag_core.view.story.story import tell
 from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip
 from tests.builders import policy_file
-from tests.fakes import KEYWORDS, MEMORY, QUESTION, Bench, FakeModel, passage, passages
+from tests.fakes import MEMORY, QUESTION, Bench, FakeModel, passage, passages
 
 POLICY = policy_file("adaptive-rag")
 
@@ -55,32 +52,6 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     assert {path[name].state for name in ("retrieve", "grade")} == {StageState.SKIPPED}
     assert path["retrieve"].headline == "no document is needed"
     assert Trace.from_json(trace.to_json()) == trace
-
-
-@pytest.mark.parametrize(
-    ("scores", "rounds", "action"),
-    [((0.9,), 0, "CORRECT"), ((0.5, 0.9), 1, "CORRECT"), ((0.5, 0.5, 0.5), 2, "AMBIGUOUS")],
-)
-def test_several_rounds_go_on_until_a_chunk_answers(scores: tuple[float, ...], rounds: int, action: str) -> None:
-    asked: list[str] = []
-
-    def find(query: str, engine: object) -> tuple[Any, ...]:
-        asked.append(query)
-        return (passage(len(asked)),)
-
-    queries = [KEYWORDS, "other words"]
-    made, model = bench(
-        "C",
-        finding=find,
-        scoring=lambda one: scores[int(one.id[1:]) - 1],
-        replies={"keywords": lambda _: queries.pop()},
-    )
-    trace = made.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action.value == action
-    assert (len(trace.rounds), len(asked), model.kinds.count("keywords")) == (rounds, rounds + 1, rounds)
-    assert trace.usage.calls == 2 + rounds, "sorting and answering"
-    told = budget(POLICY, made.judge, 1, writer=True, searches=False)[trace.decision.action]
-    assert told.least <= trace.usage.calls <= told.most
 
 
 def test_a_run_of_another_policy_was_not_sorted_and_is_when_asked() -> None:

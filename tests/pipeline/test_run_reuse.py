@@ -8,7 +8,6 @@ import pytest
 
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.answers import AnswerState
-from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Usage
@@ -17,7 +16,6 @@ from crag_core.decision.policy import WebQuery
 from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
 from crag_core.pipeline.web_stages import approve
-from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from tests.fakes import (
     QUESTION,
@@ -26,7 +24,6 @@ from tests.fakes import (
     FakeModel,
     Scoring,
     card,
-    changed,
     found_web,
     passages,
     step_names,
@@ -36,23 +33,6 @@ from tests.fakes import (
 def carried_on(bench: Bench, trace: Trace, pipeline: Pipeline) -> Trace:
     bench.forget_counts()
     return pipeline.resume(pipeline.adopt(trace))
-
-
-# --- reroute --------------------------------------------------------------------------------------------------------
-
-
-def test_moving_thresholds_reroutes_without_asking_anybody() -> None:
-    bench = Bench(best=0.5, model=FakeModel())
-    trace = bench.pipeline.run(QUESTION)
-    before = dict(bench.counts)
-    actions = set()
-    for lower, upper in ((0.0, 0.2), (0.4, 0.6), (0.6, 0.9)):
-        routed = reroute(trace, changed("paper").with_thresholds(lower, upper))
-        actions.add(routed.decision.action)
-        assert (routed.answer is not None) == (routed.decision.action is Action.AMBIGUOUS), "an old answer was shown"
-        assert (Missing.ANSWER in routed.missing) == (routed.answer is None)
-    assert actions == set(Action)
-    assert bench.counts == before
 
 
 # --- adopt ----------------------------------------------------------------------------------------------------------
@@ -70,18 +50,6 @@ def test_another_evaluator_grades_everything_anew_but_retrieves_scores_and_searc
     assert again.web.passages == trace.web.passages and again.web.grades is not None
     assert {grade.score for grade in again.web.grades} == {0.45}
     assert again.usage.calls == 2, "the rewrite that the web results came from, and the new answer"
-
-
-@pytest.mark.parametrize(("setting", "value"), [("writer", "another-model"), ("prompts", "2")])
-def test_grades_by_a_model_hold_for_that_model_and_prompt_only(setting: str, value: Any) -> None:
-    judged = Bench(judge=card("llm", calls_model=True), model=FakeModel())
-    trace = judged.pipeline.run(QUESTION)
-    carried_on(judged, trace, judged.under(**{setting: value}))
-    assert judged.counts["grade"] == 3, "grades of one model were taken for those of another"
-    embedded = Bench(judge=card("embedding"), model=FakeModel())
-    trace = embedded.pipeline.run(QUESTION)
-    carried_on(embedded, trace, embedded.under(**{setting: value}))
-    assert embedded.counts["grade"] == 0, "no model made these grades"
 
 
 @pytest.mark.parametrize("outcome", [WebOutcome.TIMED_OUT, WebOutcome.FAILED, WebOutcome.RATE_LIMITED])

@@ -34,7 +34,6 @@ from tests.fakes import (
     lanes,
     passage,
     passages,
-    step_names,
 )
 
 SYNONYMS = {"ferry": ("boat", "ship", "vessel"), "leave": ("depart",)}
@@ -94,14 +93,6 @@ def test_partial_retrieves_with_both_questions_and_fuses_by_rank() -> None:
     assert found.query_by == "expanded by boat, ship, depart"
     assert evidence(trace) == ["p3", "p1", "p2", "p4", "p5"], "p3 is in both rankings"
     assert trace.context == ("p3", "p1", "p2", "p4", "p5")
-
-
-def test_expansion_is_not_decided_upon_again_and_costs_no_model_call() -> None:
-    bench = Bench(PARTIAL, finding=OVERLAP, synonyms=SYNONYMS, model=(model := FakeModel()))
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is Action.AMBIGUOUS
-    assert trace.earlier == () and step_names(trace).count("route") == 1
-    assert model.kinds == ["answer"] and trace.usage.calls == 1
 
 
 def test_both_retrievals_are_made_at_the_same_time() -> None:
@@ -202,20 +193,6 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
     ], "what is known already is not graded again, and web results are not judged by a model"
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
     assert trace.context == ("web-1", "web-2"), "only the web has something to answer from"
-
-
-def test_a_strategy_that_finds_something_good_ends_the_search() -> None:
-    bench = Bench(
-        "agentic",
-        scoring=by_id(p1=WEAK, p2=WEAK, p3=WEAK, p4=0.9, p5=0.9, p6=WEAK),
-        finding=finding(numbered(1, 2, 3), keyword=numbered(4, 5, 6)),
-        judge=LISTED,
-        model=(model := FakeModel()),
-    )
-    trace = bench.pipeline.run(QUESTION)
-    assert trace.decision is not None and trace.decision.action is Action.CORRECT
-    assert paths(trace) == [("keyword",)] and trace.context == ("p4", "p5"), "p6 is below the threshold"
-    assert model.kinds == ["answer"]
 
 
 # --- a last round that brings nothing -------------------------------------------------------------------------------

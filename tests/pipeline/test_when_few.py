@@ -39,13 +39,6 @@ def test_the_web_is_asked_when_refinement_leaves_something_of_fewer_than_three_c
     assert Trace.from_json(trace.to_json()) == trace
 
 
-def test_without_refinement_the_chunks_that_are_kept_count() -> None:
-    bench = Bench(handling(Handling.KEEP), best=0.5, found=TWO_OF_THREE, model=FakeModel())
-    assert bench.pipeline.run(QUESTION).context == ("p1", "p2", "p3") and asked(bench) == []
-    few = Bench(handling(Handling.KEEP), best=0.5, found=TWO_OF_THREE[:2], model=FakeModel())
-    assert few.pipeline.run(QUESTION).web is not None and asked(few) == [QUESTION]
-
-
 def test_sentences_that_a_model_extracts_count_where_it_refines() -> None:
     bench = Bench(handling(Handling.EXTRACT), best=0.5, found=(passage(1), passage(2), passage(4)), model=FakeModel())
     trace = bench.pipeline.run(QUESTION)  # which extracts nothing, although three chunks score above the cut-off
