@@ -124,20 +124,16 @@ def _without_effect(policy: Policy, data: dict[str, Any]) -> Iterator[tuple[str,
     searches = policy.has("web", "web_if_fewer") or any("web" in (s.get("again") or ()) for s in policy.routes.values())
     refines = policy.has(REFINE, EXTRACT) or (policy.web.refine and searches)
     again, query = policy.has("again"), policy.web.query
+    refining = (refines, "no step refines", "the step refine or extract, or refine = true in [web]")
+    rewriting = 'query = "rewritten" in [web] and the step web, or the step again'
+    asking = 'query = "phrases" in [web] and the step web'
+    rewrites, asks = again or (searches and query is WebQuery.REWRITTEN), searches and query is WebQuery.PHRASES
     counts = {
         "refinement.budget": (True, "", ""),
-        "refinement": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
-        "presets.cutoff": (refines, "no step refines", "the step refine or extract, or refine = true in [web]"),
-        "web.words": (
-            again or (searches and query is WebQuery.REWRITTEN),
-            "no query is rewritten",
-            'query = "rewritten" in [web] and the step web, or the step again',
-        ),
-        "web.phrases": (
-            searches and query is WebQuery.PHRASES,
-            "the web is not asked for key phrases",
-            'query = "phrases" in [web] and the step web',
-        ),
+        "refinement": refining,
+        "presets.cutoff": refining,
+        "web.words": (rewrites, "no query is rewritten", rewriting),
+        "web.phrases": (asks, "the web is not asked for key phrases", asking),
         "web": (searches, "no step searches the web", "the step web or web_if_fewer"),
         "expansion": (again or policy.has("expand"), "no step expands", "the step expand"),
         "weights": (policy.score == "signals", "no signals are weighed", 'score = "signals"'),

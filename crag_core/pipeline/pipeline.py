@@ -6,8 +6,8 @@ so, with retriever, postprocessor and synthesizer.
 A stage runs only if the trace does not hold its result yet, so a run that was stopped, that broke off, or that waits
 for approval goes on where it was, and a run under other settings reuses every fact that still holds.
 
-condense -> classify -> retrieve -> (grade -> second reading, judge together -> route -> retrieve again)* -> score
-strips, extract | rewrite, search, read pages -> grade web -> consolidate -> assemble -> answer -> check answer, where
+condense -> classify -> retrieve -> (grade -> judge together -> route -> retrieve again)* -> score strips, extract |
+rewrite, search, read pages -> grade web -> consolidate -> assemble -> answer -> check answer, where
 the two lanes beside "|" go on at the same time, or one after the other where the web is asked only if refinement leaves
 little (`web = "when-few"`). Nothing is retrieved before a question of a conversation is understood.
 """

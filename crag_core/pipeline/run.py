@@ -67,7 +67,7 @@ class Attempt:
 
 
 class Listener:
-    """Hears of a run while it happens; called from the thread that runs it. Override what you need.
+    """Receives the events of a run, in the thread that runs it. Override what you need.
 
     For every `opened` there is one `ended`, however the attempt ends. A step that finds nothing to do is `started` and
     never `finished`.

@@ -241,34 +241,31 @@ def quoted(trace: Trace, decision_path: DecisionPath, knowledge: Knowledge) -> A
 def _missing_evidence(
     trace: Trace, policy: Policy, decision_path: DecisionPath, pinned: tuple[str, ...]
 ) -> list[Missing]:
-    decision = decision_path.decision
-    missing: list[Missing] = []
-    if policy.classifies and trace.settings.writer != EXTRACTIVE and trace.question_class is None:
-        missing.append(Missing.QUESTION_CLASS)
-    if trace.is_unretrieved and not decision.is_from_memory:
-        missing.append(Missing.CHUNKS)
-    if decision_path.ungraded:
-        missing.append(Missing.GRADES)
-    if policy.judges_together and trace.passages and trace.judgement(policy) is None:
-        missing.append(Missing.SUFFICIENCY)
+    decision, wanted = decision_path.decision, decision_path.wanted
     scored = {strip.passage_id for strip in trace.strips or ()}
-    if decision.handling in (Handling.REFINE, Handling.EXTRACT) and any(
-        passage.id not in scored for passage in decision_path.evidence if passage.text.strip()
-    ):
-        missing.append(Missing.STRIPS)
-    read = {*pinned, *(extraction.passage_id for extraction in trace.extractions or ())}  # a pinned one stays whole
-    if decision.handling is Handling.EXTRACT and any(
-        passage.id not in read for passage in decision_path.kept if passage.text.strip()
-    ):
-        missing.append(Missing.EXTRACTION)
-    if decision.may_search and (trace.web is None or trace.web.outcome in _UNASKED):
-        missing.append(Missing.WEB)
-    elif decision.wants(CorrectionKind.WEB_SEARCH) and policy.web.pages and trace.web and _has_unread(trace.web):
-        missing.append(Missing.PAGES)
-    if decision_path.wanted:
-        kinds = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
-        missing.append(kinds.get(decision_path.wanted[-1], Missing.RE_RETRIEVAL))
-    return missing
+    read = {*pinned, *(one.passage_id for one in trace.extractions or ())}  # a pinned one stays whole
+    is_unasked = trace.web is None or trace.web.outcome in _UNASKED
+    reads_pages = decision.wants(CorrectionKind.WEB_SEARCH) and bool(policy.web.pages)
+    again = {EXPAND: Missing.EXPANSION, DOCUMENTS: Missing.DOCUMENTS}
+    open_ones = {
+        Missing.QUESTION_CLASS: policy.classifies
+        and trace.settings.writer != EXTRACTIVE
+        and trace.question_class is None,
+        Missing.CHUNKS: trace.is_unretrieved and not decision.is_from_memory,
+        Missing.GRADES: bool(decision_path.ungraded),
+        Missing.SUFFICIENCY: policy.judges_together and bool(trace.passages) and trace.judgement(policy) is None,
+        Missing.STRIPS: decision.handling in (Handling.REFINE, Handling.EXTRACT)
+        and _lacks(decision_path.evidence, scored),
+        Missing.EXTRACTION: decision.handling is Handling.EXTRACT and _lacks(decision_path.kept, read),
+        Missing.WEB: decision.may_search and is_unasked,
+        Missing.PAGES: reads_pages and trace.web is not None and _has_unread(trace.web),
+    }
+    missing = [one for one, is_open in open_ones.items() if is_open]
+    return [*missing, again.get(wanted[-1], Missing.RE_RETRIEVAL)] if wanted else missing
+
+
+def _lacks(passages: tuple[Passage, ...], known: set[str]) -> bool:
+    return any(passage.id not in known and passage.text.strip() for passage in passages)
 
 
 def _has_unread(web: WebSearch) -> bool:
