@@ -58,7 +58,7 @@ def test_every_way_to_go_is_told_at_its_beginning_and_once_at_its_end(way: Calla
 
 def test_an_answer_that_nobody_takes_to_its_end_was_stopped() -> None:
     bench = bench_with(ends := Ends())
-    pieces = bench.pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
+    pieces = bench.pipeline._pipeline.stream_answer(bench.pipeline.correct(bench.pipeline.begin(QUESTION)))
     assert isinstance(next(pieces), str)
     assert RUN_ID.get() == "", "who takes the pieces is not in the run"
     pieces.close()  # type: ignore[attr-defined]

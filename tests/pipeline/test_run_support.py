@@ -118,8 +118,8 @@ def test_a_streamed_answer_is_measured_when_its_stream_has_ended() -> None:
     bench = benched(meter := FakeMeter(), observers=(observer,))
     corrected = bench.pipeline.correct(bench.pipeline.begin(QUESTION))
     assert meter.asked == [] and corrected.support is None
-    *pieces, trace = bench.pipeline.stream_answer(corrected)
+    *pieces, trace = bench.pipeline._pipeline.stream_answer(corrected)
     assert "".join(map(str, pieces)).strip() == ANSWER and isinstance(trace, Trace)
     assert trace.support is not None and names(trace)[-2:] == ["answer", StepName.CHECK_ANSWER]
     assert tuple(observer.done) == trace.steps
-    assert list(bench.pipeline.stream_answer(trace)) == []
+    assert list(bench.pipeline._pipeline.stream_answer(trace)) == []
