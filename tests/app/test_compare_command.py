@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import shutil
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,6 @@ from crag_core.__main__ import main
 from crag_core.app import workbench as build
 from crag_core.app.cli import compare as compare_commands
 from crag_core.app.cli.compare import drawn
-from crag_core.app.cli.options import open_set
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import EmbeddingUnavailable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
@@ -27,6 +25,7 @@ from crag_core.experiments.comparison.table import figure
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.retrieval.hybrid import HybridRetriever
 from tests.judge import judging
+from tests.report.pages import Page
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.word_embedder import WordEmbedder
@@ -38,14 +37,10 @@ JUDGED = "two-signal,evaluator=embedding,name=judged"
 """Grades without loading a model."""
 
 
-def use_home(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    patch.setenv("CRAG_HOME", str(folder / "home"))
-    patch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
-
-
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    use_home(tmp_path, monkeypatch)
+    monkeypatch.setenv("CRAG_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(build, "HuggingFaceEmbedder", WordEmbedder)
     return tmp_path
 
 
@@ -56,24 +51,6 @@ def folder(home: Path) -> Path:
     made.mkdir()
     write_set(made)
     return made
-
-
-@pytest.fixture(scope="module")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The home in which the documents of that set are indexed."""
-    place = tmp_path_factory.mktemp("indexed")
-    (made := place / "bridges").mkdir()
-    write_set(made)
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(place, patch)
-        open_set(str(made), Workbench())
-    return place / "home"
-
-
-@pytest.fixture
-def indexed_folder(folder: Path, home: Path, indexed: Path) -> Path:
-    shutil.copytree(indexed, home / "home")
-    return folder
 
 
 def write_set(made: Path) -> None:
@@ -91,29 +68,15 @@ def write_set(made: Path) -> None:
     (made / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *grades]), "utf-8")
 
 
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with four documents of the user's own."""
-    place = tmp_path_factory.mktemp("filled")
-    for hour, name in enumerate(PLACES[:4], 1):
-        (place / f"{name}.txt").write_text(f"The ferry to {name} leaves at {hour} in the morning.", "utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        use_home(place, patch)
-        assert main(["ingest", *(str(place / f"{name}.txt") for name in PLACES[:4])]) == 0
-    return place / "home"
-
-
 @pytest.fixture
-def table(home: Path, filled: Path) -> Path:
-    """In a copy of that home, four questions that they answer and four that they do not."""
-    shutil.copytree(filled, home / "home")
-    return write_table(home)
-
-
-def write_table(folder: Path) -> Path:
+def table(home: Path) -> Path:
+    """Four questions that documents of the user's own answer, and four that they do not."""
+    for hour, name in enumerate(PLACES[:4], 1):
+        (home / f"{name}.txt").write_text(f"The ferry to {name} leaves at {hour} in the morning.", "utf-8")
+    assert main(["ingest", *(str(home / f"{name}.txt") for name in PLACES[:4])]) == 0
     rows = [f"When does the ferry to {place} leave?,correct" for place in PLACES[:4]]
     rows += [f"Who bakes the bread of {name}?,incorrect" for name in "abcd"]
-    file = folder / "ferries.csv"
+    file = home / "my ferries.csv"
     file.write_text("\n".join(["question,expected", *rows]), "utf-8")
     return file
 
@@ -131,12 +94,12 @@ def refused(capsys: Output, *arguments: object, wanted: Sequence[str] = ("plain"
     return shown.err
 
 
-def count_retrievals(monkeypatch: pytest.MonkeyPatch, warming_up: bool = False) -> list[str]:
+def count_retrievals(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     whole = HybridRetriever.retrieve
 
     def counted(self: HybridRetriever, question: str, *more: Any, **options: Any) -> object:
-        if warming_up or question != QUESTION:
+        if question != QUESTION:  # of warming up
             asked.append(question)
         return whole(self, question, *more, **options)
 
@@ -147,31 +110,27 @@ def count_retrievals(monkeypatch: pytest.MonkeyPatch, warming_up: bool = False) 
 # --- what comes out -------------------------------------------------------------------------------------------------
 
 
-def test_a_set_with_its_documents_is_run_and_measured(folder: Path, capsys: Output) -> None:
-    assert compare("--set", folder) == 0
+def test_text_csv_json_and_page_have_the_same_figures(folder: Path, home: Path, capsys: Output) -> None:
+    ends = ("csv", "json", "html")
+    files = [word for end in ends for word in (f"--{end}", home / f"out.{end}")]
+    assert compare("--set", folder, *files) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith(
-        "bridges: 10 questions, intervals of 95 %; the second lines tell what is certainly gained over plain\n"
+    text = shown.out
+    assert all(f"written to {home / f'out.{end}'}" in text for end in ends)
+    assert (
+        "bridges: 10 questions, intervals of 95 %; the second lines tell what is certainly gained over plain\n" in text
     )
-    assert re.search(r"^ +plain +judged$", shown.out, re.MULTILINE)
-    assert all(group in shown.out for group in ("Routing", "Retrieval", "Answers", "Cost a question"))
-    assert "  plain: Not graded 10: " in shown.out
+    assert re.search(r"^ +plain +judged$", text, re.MULTILINE) and "  plain: Not graded 10: " in text
     assert "run 10 of 10" in shown.err and "indexing 10 documents" in shown.err
     assert Workbench().store.count() == 0, "the user's own index is left alone"
-
-
-def test_text_csv_and_json_have_the_same_figures(indexed_folder: Path, home: Path, capsys: Output) -> None:
-    assert compare("--set", indexed_folder, "--csv", home / "out.csv", "--json", home / "out.json") == 0
-    text = capsys.readouterr().out
-    assert f"written to {home / 'out.csv'}" in text and f"written to {home / 'out.json'}" in text
     data = json.loads((home / "out.json").read_text("utf-8"))
     assert (data["questions"], data["left_out"], data["configurations"]) == (10, 0, ["plain", "judged"])
     with (home / "out.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * len(data["measures"]) > 20
-    lines = text.splitlines()
+    page = Page((home / "out.html").read_text("utf-8"))
     for measure in data["measures"]:
-        line = next(line for line in lines if line.startswith(measure["title"][:43]))
+        line = next(line for line in text.splitlines() if line.startswith(measure["title"][:43]))
         for name in ("plain", "judged"):
             cell = measure["cells"][name]
             row = next(one for one in rows if (one["measure"], one["configuration"]) == (measure["name"], name))
@@ -184,12 +143,16 @@ def test_text_csv_and_json_have_the_same_figures(indexed_folder: Path, home: Pat
             assert found is None or figure(found["value"], Unit(measure["unit"])) in line
     assert data["paths"]["plain"][-1]["count"] == 10
     assert sum(sum(counts.values()) for counts in data["confusion"]["judged"].values()) == 10
+    assert "2 configurations on 10 questions" in page.told("#part-1") and str(home) not in page.html
+    assert "evaluator Embedding similarity; lower" in page.all_told("#part-1 .facts dd")[1]
+    again = "python -m crag_core compare --set bridges --with plain --with two-signal,evaluator=embedding,name=judged"
+    assert page.told("pre") == f"{again} --html out.html"
 
 
 def test_without_a_word_plain_rag_and_the_default_policy_are_compared(table: Path, capsys: Output) -> None:
     assert main(["compare", "--set", str(table), "--limit", "2"]) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"^ +plain +two-signal$", shown, re.MULTILINE) and "ferries: 2 questions" in shown
+    assert re.search(r"^ +plain +two-signal$", shown, re.MULTILINE) and "my ferries: 2 questions" in shown
 
 
 # --- what is not done twice -----------------------------------------------------------------------------------------
@@ -227,7 +190,7 @@ def test_a_limit_draws_the_same_ones_every_time_and_more_with_a_higher_limit() -
     assert drawings[2] != every[:30], "not the first ones, which may be alike"
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "x", "1.5", "²"])
+@pytest.mark.parametrize("limit", ["0", "x"])
 def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["compare", "--set", "mine", f"--limit={limit}"])
@@ -240,15 +203,10 @@ def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output)
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (["papr"], "error: Unknown policy 'papr'. Did you mean 'paper'?"),
         (["plain", "paper,uper=0.8"], "expected key=value, found 'uper=0.8'. Did you mean upper?"),
         (["paper,lower=0.9,upper=0.1"], "lower must not exceed upper"),
-        (["plain,upper=0.9"], "Plain RAG grades nothing"),
-        (["paper", "paper"], "Two configurations are called 'paper'."),
-        (["paper,preset=mine"], "Unknown preset of policy 'paper' 'mine'."),
         (["paper,evaluator=llm"], "The evaluator 'llm' needs a language model."),
         (["paper,model=mine"], "Unknown language model 'mine'."),
-        (["paper,model=openai/mine"], "Unknown language model 'openai/mine'."),
     ],
 )
 def test_a_configuration_that_cannot_work_is_refused_before_anything_is_run(
@@ -259,13 +217,12 @@ def test_a_configuration_that_cannot_work_is_refused_before_anything_is_run(
     assert asked == []
 
 
-@pytest.mark.parametrize("option", ["--csv", "--json"])
 def test_a_file_that_cannot_be_written_is_told_and_what_was_run_is_kept(
-    option: str, table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+    table: Path, home: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "cannot be written" in refused(capsys, "--set", table, option, home / "no such folder" / "out", code=1)
+    assert "cannot be written" in refused(capsys, "--set", table, "--csv", home / "no such folder" / "out", code=1)
     asked = count_retrievals(monkeypatch)
-    assert compare("--set", table, option, home / "out") == 0 and asked == []
+    assert compare("--set", table, "--csv", home / "out") == 0 and asked == []
 
 
 # --- faults and stops -----------------------------------------------------------------------------------------------
@@ -290,7 +247,7 @@ def test_questions_that_could_not_be_run_are_left_out_and_told(
         assert compare("--set", table, "--json", home / "out.json") == 1
     shown = capsys.readouterr()
     assert "1 of 8 questions could not be run, and are left out." in shown.err
-    assert "ferries: 7 questions" in shown.out, "what could be run is told all the same"
+    assert "my ferries: 7 questions" in shown.out, "what could be run is told all the same"
     data = json.loads((home / "out.json").read_text("utf-8"))
     assert (data["questions"], data["left_out"]) == (7, 1)
     asked = count_retrievals(monkeypatch)

@@ -6,25 +6,20 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from crag_core.report.story import render_story
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.story.steps import Story
 from crag_core.view.story.story import tell
-from tests.browser.conftest import open_browser
-from tests.report.pages import found_online, recorded, two_pages
+from tests.report.conftest import Opened
 from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN, evil_run
 from ui.session.demos import demos
-
-Opened = Callable[..., Page]
 
 
 def story_of(run: Trace, **more: Any) -> Story:
@@ -76,45 +71,16 @@ def test_no_text_can_disguise_itself_or_break_the_file() -> None:
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as chromium:
-        yield chromium
-
-
-@pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
-    """Opens the story from disk; nothing may be asked of the network, and nothing be complained about."""
-    contexts, asked, complaints = [], [], []
-
-    def open_story(story: Story, width: int = 1440, **options: Any) -> Page:
-        path = tmp_path / "story.html"
-        path.write_text(render_story(story), "utf-8")
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.clock.install()
-        page.on("request", lambda request: asked.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: complaints.append(dialog.message))
-        page.goto(path.as_uri())
-        return page
-
-    yield open_story
-    for context in contexts:
-        context.close()
-    assert {url.rpartition("/")[2] for url in asked} == {"story.html"}
-    assert complaints == []
+def open_story(opened: Opened, story: Story, width: int = 1440, **options: Any) -> Page:
+    return opened(render_story(story), width, has_clock=True, **options)
 
 
 CALM = {"reduced_motion": "reduce"}
-rich_run = recorded("paper", 0.55, None, 0.1, web=found_online(*two_pages()))
 
 
 @pytest.mark.browser
 def test_it_plays_by_itself_to_the_end_and_moves_the_bar(opened: Opened) -> None:
-    page = opened(story_of(demos()[1].trace, title="A ship"))
+    page = open_story(opened, story_of(demos()[1].trace, title="A ship"))
     titles = [dot.get_attribute("title") for dot in page.locator(".dots button").all()]
     for number, title in enumerate(titles, start=1):
         expect(page.locator("h1")).to_have_text(str(title))
@@ -135,23 +101,8 @@ def _reading_time(page: Page) -> int:
 
 
 @pytest.mark.browser
-def test_keys_lead_forward_and_back(opened: Opened) -> None:
-    page = opened(story_of(rich_run), **CALM)
-    count = page.locator(".dots button").count()
-    at = 1
-    for key, to in (
-        ("ArrowRight", 2), ("PageDown", 3), ("Space", 4), ("ArrowLeft", 3), ("PageUp", 2), ("Shift+Space", 1),
-        ("ArrowLeft", 1), ("End", count), ("ArrowRight", count), ("Home", 1), ("Escape", 1),
-    ):  # fmt: skip
-        page.keyboard.press(key)
-        at = to
-        expect(page.locator(".count")).to_have_text(f"Step {at} of {count}")
-    expect(page.get_by_role("button", name="‹ Back")).to_be_disabled()
-
-
-@pytest.mark.browser
 def test_the_bar_is_moved_by_hand_and_by_keys(opened: Opened) -> None:
-    page = opened(story_of(demos()[0].trace), **CALM)
+    page = open_story(opened, story_of(demos()[0].trace), **CALM)
     page.keyboard.press("End")
     bar = page.get_by_role("slider", name="bar for an answer")
     bar.focus()
@@ -172,7 +123,7 @@ def test_the_bar_is_moved_by_hand_and_by_keys(opened: Opened) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "height"), [(1280, 720), (1024, 768)])
 def test_every_step_fits_into_the_window(opened: Opened, width: int, height: int) -> None:
-    page = opened(story_of(demos()[1].trace), width, **CALM)
+    page = open_story(opened, story_of(demos()[1].trace), width, **CALM)
     page.set_viewport_size({"width": width, "height": height})
     for _ in range(page.locator(".dots button").count()):
         assert page.evaluate("document.documentElement.scrollHeight") <= height, page.locator("h1").inner_text()
@@ -181,7 +132,7 @@ def test_every_step_fits_into_the_window(opened: Opened, width: int, height: int
 
 @pytest.mark.browser
 def test_hostile_text_shows_as_text_on_every_step(opened: Opened) -> None:
-    page = opened(evil_story(), **CALM)
+    page = open_story(opened, evil_story(), **CALM)
     seen = []
     for _ in range(page.locator(".dots button").count()):
         seen.append(page.locator("body").inner_text())

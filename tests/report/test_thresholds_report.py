@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +20,7 @@ from crag_core.report.thresholds.page import render_thresholds
 from tests.builders import POLICIES, policy
 from tests.experiments.made_up_sets import board, case, drawn
 from tests.report.pages import Page
-from tests.report.sound_pages import assert_opens_offline, assert_sound
-from tests.report.test_report_hostile import DISGUISED, EVIL, SHOWN
+from tests.report.sound_pages import assert_sound
 
 MADE = Conditions("hand", "2", "llama", "prompts-7", "minilm", 5, "corpus-9")
 COSTS, LIMIT = Objective(), Objective(most_wrong=0.1)
@@ -209,39 +207,8 @@ def test_every_policy_has_a_sound_page(name: str) -> None:
     assert_sound(page_of(seen, recommend(seen, COSTS)))
 
 
-def evil_page(text: str = EVIL) -> Page:
-    """Everything that comes from outside is `text`."""
-    cases = [
-        replace(one, asked=replace(one.asked, question=f"{text} {n}", note=text, document=text, answers=(text,)))
-        for n, one in enumerate(SEEN.cases)
-    ]
-    of = replace(SEEN.policy, title=text, summary=text, source=text, labels=("Correct", text, "Incorrect"))
-    seen = Board(of, cases, replace(SEEN.judge, title=text, scale=text, version=text))
-    found = recommend(seen, COSTS, others=((text, 0.4, 0.6),))
-    made = Conditions("hand", text, text, text, text, 5, text)
-    outside = {"name": text, "labelled": text, "labels": text, "reason": text, "created": text, "conditions": made}
-    return page_of(seen, found, **outside)
-
-
-def test_hostile_text_stays_text() -> None:
-    page = evil_page()
-    assert_sound(page)
-    for place in ("h1", "head title", DECIDED, f"{TRUST} tbody", f"{LIMITS} .facts"):
-        assert SHOWN in page.told(place), place
-    assert "49" not in page.told("h1")
-    assert page.part("h1")["dir"] == "auto" and page.part("h1")["lang"] == ""
-    assert SHOWN in page_of(conditions=replace(MADE, evaluator=EVIL)).told(DECIDED)
-    assert_sound(evil_page(DISGUISED))
-
-
 def test_questions_are_not_in_the_file_which_is_always_the_same() -> None:
     asked = [replace(one.asked, question=f"Swordfish {n}", note="Swordfish") for n, one in enumerate(SEEN.cases)]
     secret = [replace(one, asked=other) for one, other in zip(SEEN.cases, asked, strict=True)]
     assert "Swordfish" not in page_of(Board(SEEN.policy, secret, SEEN.judge)).html
     assert page_of().html == page_of().html
-
-
-@pytest.mark.exhaustive
-@pytest.mark.browser
-def test_it_opens_offline_with_nothing_cut_off_and_prints_on_white(tmp_path: Path) -> None:
-    assert_opens_offline({"plain": page_of(), "evil": evil_page()}, tmp_path)

@@ -64,7 +64,6 @@ def run_set(
     *,
     judged: Judged | None = None,
     recorded: Recorded | None = None,
-    workers: int = 1,
     controls: Controls | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
     prepare: Callable[[], None] | None = None,
@@ -99,13 +98,11 @@ def run_set(
             failure = failure or broken
         return failure
 
+    total = len(questions)
     if todo and prepare:
-        on_progress(SetProgress(len(questions) - len(todo), len(questions)))
+        on_progress(SetProgress(total - len(todo), total))
         prepare()
-    return run_batch(
-        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
-        take_turn=take_turn,
-    )  # fmt: skip
+    return run_batch(todo, do, clock, total=total, controls=controls, on_progress=on_progress, take_turn=take_turn)
 
 
 def _without_pause(engine: QuestionRunner) -> QuestionRunner:
