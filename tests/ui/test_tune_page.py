@@ -35,7 +35,7 @@ OTHERS = [f"{words}?" for words in (
 FERRY = b"""The Saltmarsh ferry leaves Orrin Bay at 9:15 each morning. A return ticket costs 34 pounds for an adult.
 The crossing takes 55 minutes. The company was founded in 1921. The largest vessel carries 310 passengers."""
 QUESTIONS = tuple(
-    [LabelledQuestion(one, Expected.CORRECT) for one in ANSWERED]
+    [LabelledQuestion(one, Expected.CORRECT, ("14 pounds",) if one == ANSWERED[0] else ()) for one in ANSWERED]
     + [LabelledQuestion(one, Expected.INCORRECT) for one in OTHERS]
 )
 
@@ -156,8 +156,9 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monke
 
     monkeypatch.setattr(EmbeddingEvaluator, "grade", fail)
     monkeypatch.setattr(HybridRetriever, "retrieve", fail)
-    for picture in ("Routes", "Sentences", "All policies", "Scores"):
+    for picture in ("Routes", "All policies", "Scores", "Sentences"):
         look(app, "tune_look", picture)
+    assert "keeps 1 of 1 sentence with an answer" in texts(app) and app.get("vega_lite_chart")
     look(app, "tune_way", "By a limit on wrong answers")
     choose(app, policy="signals")
     assert not app.exception
