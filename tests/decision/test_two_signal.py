@@ -10,6 +10,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.decide import decide, set_aside
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import Terms, reason_in
 from crag_core.trace.trace import Trace
 from tests.builders import even, passages, policy, trace, twice
 
@@ -129,6 +130,14 @@ def test_the_reason_says_what_weakens_the_grades_that_decide() -> None:
     same = tuple(replace(one, caution="less sure") for one in grades)
     assert decide(TWO, found, same).reason.endswith("; less sure")
     assert "less sure" not in decide(policy("heuristic"), found, same, even(0.9)).reason
+
+
+def test_the_reason_is_told_in_the_terms_of_its_reader() -> None:
+    terms = Terms("answer", "subject", "bar", "limit")
+    told = "best answer 0.70 ≥ bar 0.60, although best subject 0.20 < limit 0.40"
+    assert reason_in(terms, TWO, decided((0.7, 0.2))) == told
+    assert reason_in(terms, TWO, decided((0.3, 0.2))) == "best answer 0.30 < bar 0.60, best subject 0.20 < limit 0.40"
+    assert reason_in(terms, TWO, decided(0.5)) == decided(0.5).reason
 
 
 def test_the_reason_tells_of_scores_that_agree() -> None:
