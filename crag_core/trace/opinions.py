@@ -68,10 +68,8 @@ def with_grades_of(trace: Trace, settings: RunSettings) -> Trace:
 
 
 def with_opinion(trace: Trace, opinion: Opinion) -> tuple[Opinion, ...]:
-    is_same = [_is_by(one, opinion.evaluator.name, opinion.writer) for one in trace.opinions]
-    if not any(is_same):
-        return (*trace.opinions, opinion)
-    at = is_same.index(True)
+    same = (at for at, one in enumerate(trace.opinions) if _is_by(one, opinion.evaluator.name, opinion.writer))
+    at = next(same, len(trace.opinions))
     return (*trace.opinions[:at], opinion, *trace.opinions[at + 1 :])
 
 

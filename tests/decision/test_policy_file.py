@@ -278,19 +278,6 @@ web_query_phrases = 3
 strips = { order = "document", top = 5 }
 """
     + LIKE_PAPER,
-    "heuristic": """
-aggregation = "signals"
-upper_is_exclusive = true
-lower_is_inclusive = true
-web_query = "question"
-web_limit = 5
-weights = { keyword_overlap = 0.30, coherence = 0.40, length_adequacy = 0.15, diversity = 0.15 }
-expansion = { synonyms_per_term = 2, vocabulary = 4, max_passages = 20 }
-strips = { token_budget = 8000 }
-correct = { label = "Relevant", passages = "whole" }
-ambiguous = { label = "Partial", passages = "whole", expand = true }
-incorrect = { label = "Irrelevant", passages = "discard", web = "always", keep_original_without_web = true }
-""",
     "agentic": """
 aggregation = "mean-of-kept"
 ungraded_score = 0.5
