@@ -20,7 +20,7 @@ from crag_core.decision.policy import Policy, StripOrder
 from crag_core.decision.reasons import NOT_COMPARABLE
 
 Keep = Callable[[Strip], str]  # why a strip is struck out; the empty string keeps it
-REPEATED = "the same sentence is kept already"
+KEPT_ALREADY = "the same sentence is kept already"
 
 Kept = tuple[tuple[Excerpt, ...], tuple[StripVerdict, ...]]
 
@@ -137,7 +137,7 @@ def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) 
     keep = _keep_scored(policy.cutoff)
     verdicts = _choose(policy, strips, found, lambda strip: _why_discarded(strip, off) or keep(strip), said)
     excerpts = _excerpts(policy, verdicts, found)
-    if usable and not excerpts and any(verdict.reason == REPEATED for verdict in verdicts):
+    if usable and not excerpts and any(verdict.reason == KEPT_ALREADY for verdict in verdicts):
         notes.append("The web answered, but it says only what is kept already.")
     elif usable and not excerpts:
         left = tuple(strip for strip in strips if strip.passage_id not in off)
@@ -214,7 +214,7 @@ def _choose(
         words = _as_words(strip.text)
         size = _tokens_of(strip.text)
         if words in seen or words in said:
-            reasons[strip.id] = REPEATED
+            reasons[strip.id] = KEPT_ALREADY
         elif rules.top is not None and len(seen) >= rules.top:
             reasons[strip.id] = f"over the {rules.top}-sentence limit"
         elif rules.budget is not None and tokens + size > rules.budget:

@@ -11,7 +11,7 @@ from crag_core.base.types.knowledge import Extraction, Knowledge, Strip
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Policy, Refinement, StripOrder
-from crag_core.decision.refine import REPEATED, decompose, left_after_refinement, recompose
+from crag_core.decision.refine import KEPT_ALREADY, decompose, left_after_refinement, recompose
 from tests.builders import changing, kept, passage, policy, searched, strips_of, struck, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half. The sea is blue.", document_id="fares", ordinal=0)
@@ -291,7 +291,7 @@ def test_a_sentence_of_corpus_and_refined_web_goes_in_once_and_so_does_one_of_tw
     knowledge = recompose(policy_of, ruled, FOUND, STRIPS, extractions, BOTH)
     assert [one.text for one in knowledge.internal] == internal
     assert [one.text for one in knowledge.external] == external
-    struck_out = [one.strip.id for one in knowledge.verdicts if one.reason == REPEATED]
+    struck_out = [one.strip.id for one in knowledge.verdicts if one.reason == KEPT_ALREADY]
     assert struck_out == (["w1#1", "w2#0"] if policy_of.web.refine else []), "recorded"
 
 

@@ -16,7 +16,7 @@ from crag_core.base.types.steps import Usage
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
-from crag_core.trace.grounding.citation_check import SupportLevel, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, support_level
 from tests.fakes import FakeModel
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
@@ -63,7 +63,7 @@ def test_a_verdict_gives_the_standing_and_the_pieces_it_rests_on(
     told: str, expected: Backing, stands: SupportLevel
 ) -> None:
     model = FakeModel(check=told)
-    assert measured(model, CLAIM) == (expected,) and standing(expected.score) is stands
+    assert measured(model, CLAIM) == (expected,) and support_level(expected.score) is stands
     assert model.kinds == ["check"]
 
 

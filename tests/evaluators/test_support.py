@@ -13,7 +13,7 @@ from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.protocols import Backing, Piece
 from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, SupportLevel, standing
+from crag_core.trace.grounding.citation_check import LACKING, SUPPORTED, WEAK, SupportLevel, support_level
 from crag_core.trace.grounding.claims import sentences
 
 STOP_WORDS = frozenset((DATA / "stopwords.txt").read_text("utf-8").split())
@@ -40,7 +40,7 @@ def measured(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> Backing:
 
 
 def stands(sentence: str, pieces: tuple[Piece, ...] = ENGLISH) -> SupportLevel:
-    return standing(measured(sentence, pieces).score)
+    return support_level(measured(sentence, pieces).score)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_what_the_evidence_says_in_other_words_is_supported_best_piece_first(
 )
 def test_a_number_a_name_or_a_not_that_the_evidence_lacks_keeps_it_weak(sentence: str) -> None:
     found = measured(sentence)
-    assert found.score == LACKING and found.pieces and standing(found.score) is SupportLevel.WEAK
+    assert found.score == LACKING and found.pieces and support_level(found.score) is SupportLevel.WEAK
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from crag_core.evaluators.support.words import WordSupport
 from crag_core.llamaindex.synthesizer import metadata_of
 from crag_core.pipeline.run import WebMode
 from crag_core.service.answers import answered
-from crag_core.trace.grounding.citation_check import SupportLevel, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, support_level
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
@@ -87,7 +87,7 @@ def test_a_statement_from_memory_is_supported_by_nothing_even_where_the_evidence
     made, _ = bench(answer=said)
     trace = made.under(parts={"support": METER}).run(QUESTION)
     assert trace.support is not None
-    assert [standing(one.score) for one in trace.support] == [SupportLevel.SUPPORTED, SupportLevel.NONE]
+    assert [support_level(one.score) for one in trace.support] == [SupportLevel.SUPPORTED, SupportLevel.NONE]
     assert (trace.support[1].pieces, trace.support[1].cited) == ((), ())
     assert "1 from the model's memory, which is no evidence." in trace.steps[-1].summary
 

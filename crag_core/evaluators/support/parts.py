@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, Piece, Reply
-from crag_core.trace.grounding.citation_check import PieceSet, match, quoted
+from crag_core.trace.grounding.citation_check import PieceSet, find_quotation, match
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
 from crag_core.trace.grounding.quoted_answer import cited_in
 
@@ -51,7 +51,7 @@ def claims_in(
     for place, sentence in enumerate(sentences[:MOST]):
         claim, cited = claim_of(sentence), cited_in(sentence)
         content = content_of(claim, stop_words)
-        if source := quoted(claim, cited, evidence):
+        if source := find_quotation(claim, cited, evidence):
             found[place] = Backing(1.0, source)
         elif content and is_prose(sentence) and evidence.pieces:
             claims.append(Claim(place, sentence, claim, cited, content))

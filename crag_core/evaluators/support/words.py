@@ -22,8 +22,8 @@ from crag_core.trace.grounding.citation_check import (
     Match,
     PieceSet,
     disagreements,
+    find_quotation,
     match,
-    quoted,
 )
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose, names_in
 from crag_core.trace.grounding.quoted_answer import cited_in
@@ -54,7 +54,7 @@ class WordSupport:
 
     def _measure_one(self, sentence: str, whole: str, evidence: PieceSet, rarity: Rarity) -> Backing:
         claim, cited = claim_of(sentence), cited_in(sentence)
-        if source := quoted(claim, cited, evidence):
+        if source := find_quotation(claim, cited, evidence):
             return Backing(1.0, source)
         content, script = content_of(claim, self._stop_words), script_of(claim)
         says_a_number_alone = all(term.isdigit() for term in content)  # of a section, a page, anything

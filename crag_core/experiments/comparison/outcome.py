@@ -20,7 +20,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.steps import Usage
 from crag_core.experiments.labelled.questions import LabelledQuestion
-from crag_core.trace.grounding.citation_check import SupportLevel, standing
+from crag_core.trace.grounding.citation_check import SupportLevel, support_level
 from crag_core.trace.grounding.ending import AnswerEnding, ending_of
 from crag_core.trace.grounding.quoted_answer import CITATION
 from crag_core.trace.reroute import reroute
@@ -201,7 +201,7 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     is_answered = ending.is_answer or ending is AnswerEnding.FROM_MEMORY
     text = answer.text if answer and is_answered else ""
     known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
-    standings = [standing(one.score) for one in trace.support or ()] if is_answered else []
+    standings = [support_level(one.score) for one in trace.support or ()] if is_answered else []
     retrieved = trace.passages or ()
     return Outcome(
         key=asked.key,

@@ -112,7 +112,7 @@ class PieceSet:
         return any(other.startswith(word) and len(other) <= len(word) + 3 for other in self._words)
 
 
-def standing(score: float | None) -> SupportLevel:
+def support_level(score: float | None) -> SupportLevel:
     if score is None:
         return SupportLevel.UNCHECKED
     return SupportLevel.SUPPORTED if score >= SUPPORTED else SupportLevel.WEAK if score >= WEAK else SupportLevel.NONE
@@ -136,7 +136,7 @@ def pieces_of(excerpts: Sequence[Excerpt], strips: Iterable[Strip]) -> tuple[Pie
     return tuple(found)
 
 
-def quoted(claim: str, cited: Collection[int], evidence: PieceSet) -> tuple[str, ...]:
+def find_quotation(claim: str, cited: Collection[int], evidence: PieceSet) -> tuple[str, ...]:
     """The piece that the claim stands in word for word, one of a cited excerpt if there is; () where in none."""
     least = 1 if is_quotation(claim) else 4
     found = [
@@ -180,13 +180,13 @@ def _gather(weights: Mapping[str, float], evidence: PieceSet, places: Iterable[i
 
 def short_sum(support: Sequence[Support], by: str) -> str:
     """ "words of 2 of 3 sentences found", or of a model "2 of 3 sentences supported"."""
-    found = sum(standing(one.score) is SupportLevel.SUPPORTED for one in support)
+    found = sum(support_level(one.score) is SupportLevel.SUPPORTED for one in support)
     message = f"{found} of {counted(len(support), 'sentence')}"
     return f"words of {message} found" if by == WORDS else f"{message} supported"
 
 
 def summed_up(support: Sequence[Support], by: str = WORDS) -> str:
-    found = [standing(one.score) for one in support]
+    found = [support_level(one.score) for one in support]
     supported, weak, none, unchecked = map(found.count, SupportLevel)
     checked = len(found) - unchecked
     if not checked:

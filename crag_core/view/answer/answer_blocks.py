@@ -20,11 +20,11 @@ from crag_core.trace.grounding.citation_check import (
     WORDS,
     PieceSet,
     SupportLevel,
+    find_quotation,
     lacking,
     pieces_of,
-    quoted,
-    standing,
     summed_up,
+    support_level,
     supported_elsewhere,
 )
 from crag_core.trace.grounding.claims import claim_of, is_prose
@@ -277,7 +277,7 @@ class AnswerBlocks:
         parts = tuple(part for part in self._parts(said) if part[0])
         if not self.support or self.is_plain:
             return AnswerSentence(parts, "plain" if self.support else "")
-        stands = standing(one.score)
+        stands = support_level(one.score)
         word = stands.said(self.judge or WORDS)
         message, quotes = self._describe(one), tuple(self._quotes(one))
         return AnswerSentence(
@@ -307,7 +307,7 @@ class AnswerBlocks:
     def _is_opinion(self, one: Support) -> bool:
         """A model was not asked about what stands in the evidence word for word."""
         claim = claim_of(self.answer.text[one.start : one.end])
-        return bool(self.judge) and not (one.score == 1.0 and quoted(claim, one.cited, self.held))
+        return bool(self.judge) and not (one.score == 1.0 and find_quotation(claim, one.cited, self.held))
 
     def _parts(self, said: str) -> Iterator[Part]:
         for at, part in enumerate(CITATION.split(said)):
