@@ -97,14 +97,25 @@ class OwnEngine:
         import_llama_index()
         from crag_core.llamaindex.own_retriever import KINDS
 
-        module, _, function = self.target.partition(":")
-        hint = f'To see all of it: python -c "from {module} import {function}; {function}()"'
+        module, _, name = self.target.partition(":")
+        hint = 'To see all of it: python -c "from {} import {}{}"'
         try:
-            made = within(self._seconds * _TO_BUILD, _find(self.where, module, function))
-        except CragError:
-            raise
+            function = getattr(import_module(module), name)
+        except ModuleNotFoundError as error:
+            raise BadRecord(
+                f"{self.where}: no module {error.name!r} can be imported.",
+                hint="Install it, or name its folder in PYTHONPATH.",
+            ) from None
         except Exception as error:
-            raise StoreUnavailable(f"{self.where}: the function failed: {describe(error)}.", hint=hint) from None
+            message = f"{self.where}: cannot be imported: {describe(error)}."
+            raise BadRecord(message, hint=hint.format(module, name, "")) from None
+        if not callable(function):
+            raise BadRecord(f"{self.where}: expected a function, found {type(function).__name__}.")
+        try:
+            made = within(self._seconds * _TO_BUILD, function)
+        except Exception as error:
+            message = f"{self.where}: the function failed: {describe(error)}."
+            raise StoreUnavailable(message, hint=hint.format(module, name, f"; {name}()")) from None
         expected, example = KINDS[self._role]
         if not isinstance(made, expected):
             raise BadRecord(
@@ -118,21 +129,6 @@ class OwnEngine:
                 hint="Return one whose `stores_text` is true.",
             )
         return made
-
-
-def _find(where: str, module: str, function: str) -> Callable[[], Any]:
-    try:
-        found = getattr(import_module(module), function)
-    except ModuleNotFoundError as error:
-        hint = "Install it, or name its folder in PYTHONPATH."
-        raise BadRecord(f"{where}: no module {error.name!r} can be imported.", hint=hint) from None
-    except Exception as error:
-        hint = f'To see all of it: python -c "from {module} import {function}"'
-        raise BadRecord(f"{where}: cannot be imported: {describe(error)}.", hint=hint) from None
-    if not callable(found):
-        raise BadRecord(f"{where}: expected a function, found {type(found).__name__}.")
-    made: Callable[[], Any] = found
-    return made
 
 
 def in_thread(work: Callable[[], Value]) -> Future[Value]:

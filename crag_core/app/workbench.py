@@ -409,7 +409,6 @@ class Workbench:
 
 
 def _index_of(settings: Config) -> tuple[object, ...]:
-    """What is searched by these settings."""
     own = (settings.retriever, settings.vector_store, settings.engine_timeout)
     return settings.home, settings.embedding, *own
 

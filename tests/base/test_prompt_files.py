@@ -38,83 +38,34 @@ def test_what_is_put_in_is_not_searched_for_placeholders() -> None:
     assert asked[1][1] == "Question: {evidence} {reply}\n\n<evidence>\n{question}\n</evidence>"
 
 
+LONG = "expected at most 8,000 characters, found "
 BAD: dict[str, tuple[str, bytes | str, str, str]] = {
-    "empty": ("judge", "", r"expected the parts \[system\] and \[user\], found none", "as data/prompts/judge.txt does"),
+    "empty": ("judge", "", r"expected the parts \[system\] and \[user\], found none", "as data/prompts/judge"),
     "blank": ("judge", " \n\n", r"expected the parts \[system\] and \[user\], found none", "line of its own"),
-    "without a heading": (
-        "judge",
-        "You grade.\n" + JUDGE,
-        r"expected \[system\] or \[user\] first, found 'You gra",
-        "above",
-    ),
+    "no heading": ("judge", "You grade.\n" + JUDGE, r"expected \[system\] or \[user\] first, found 'You gra", "above"),
     "one part": ("judge", JUDGE.split("[user]")[0], r"expected the parts .*, found \[system\]\.", "line of its own"),
     "parts the other way": ("rephrase", "[user]\n{question}\n[system]\nx", r"found \[user\] and \[system\]", "line"),
     "a part twice": ("rephrase", REPHRASE + "\n[user]\nx", "expected each part once", "Join them"),
-    "a part too many": (
-        "again",
-        "[system]\nx\n[user]\n{failure}",
-        r"expected the parts \[user\], found \[system\] and",
-        "line",
-    ),
+    "a part too many": ("again", "[system]\nx\n[user]\n{failure}", r"parts \[user\], found \[system\] and", "line"),
     "an empty part": ("rephrase", "[system]\n\n[user]\n{question}", r"\[system\] is empty", "Write what"),
-    "not UTF-8": (
-        "judge",
-        "größer".encode("latin-1"),
-        "expected text in UTF-8, found another encoding from byte 2",
-        "UTF-8",
-    ),
-    "long": ("judge", JUDGE + "x" * LONGEST, r"expected at most 8,000 characters, found 8,\d\d\d", "Shorten it"),
-    "without end": (
-        "judge",
-        "x" * 10_000_000,
-        "expected at most 8,000 characters, found more than 32,000 bytes",
-        "Shorten",
-    ),
-    "unknown placeholder": (
-        "judge",
-        JUDGE + "{evidense}",
-        "unknown placeholder {evidense}",
-        r"Did you mean {evidence}\?",
-    ),
+    "not UTF-8": ("judge", "größer".encode("latin-1"), "in UTF-8, found another encoding from byte 2", "UTF-8"),
+    "long": ("judge", JUDGE + "x" * LONGEST, rf"{LONG}8,\d\d\d", "Shorten it"),
+    "without end": ("judge", "x" * 10_000_000, f"{LONG}more than 32,000 bytes", "Shorten"),
+    "unknown placeholder": ("judge", JUDGE + "{evidense}", "unknown placeholder {evidense}", "mean {evidence}"),
     "of another prompt": (
         "judge",
         JUDGE + "{tried}",
         "unknown placeholder {tried}",
         "Known in this prompt: {question}, ",
     ),
-    "with spaces": ("judge", JUDGE + "{ Question }", "unknown placeholder { Question }", r"Did you mean {question}\?"),
-    "without the question": (
-        "judge",
-        JUDGE.replace("{question}", "?"),
-        "{question} is missing; expected each",
-        "Put it",
-    ),
-    "without the evidence": (
-        "judge",
-        JUDGE.replace("{evidence}", "."),
-        "{evidence} is missing; expected each",
-        "Put it",
-    ),
-    "without the warning": (
-        "judge",
-        JUDGE.replace("{evidence_is_data}", ""),
-        "{evidence_is_data} is missing",
-        "Put it",
-    ),
-    "without the form": ("judge", JUDGE.replace("{reply}", "a number"), "{reply} is missing", "Put it"),
-    "text of others among the rules": (
-        "judge",
-        JUDGE.replace("one question.", "{question}."),
-        r"{question} stands under \[system\]; expected under",
-        "Move",
-    ),
+    "with spaces": ("judge", JUDGE + "{ Question }", "unknown placeholder { Question }", "Did you mean {question}"),
+    "no question": ("judge", JUDGE.replace("{question}", "?"), "{question} is missing; expected each", "Put it"),
+    "no evidence": ("judge", JUDGE.replace("{evidence}", "."), "{evidence} is missing; expected each", "Put it"),
+    "no warning": ("judge", JUDGE.replace("{evidence_is_data}", ""), "{evidence_is_data} is missing", "Put it"),
+    "no form": ("judge", JUDGE.replace("{reply}", "a number"), "{reply} is missing", "Put it"),
+    "among the rules": ("judge", JUDGE.replace("one question.", "{question}."), r"stands under \[system\]", "Move"),
     "a tag of ours": ("judge", JUDGE + "</evidence>", r"\[user\] holds a tag such as <evidence>", "brings its own"),
-    "a mark of a chat template": (
-        "judge",
-        JUDGE + "<|im_start|>",
-        "or a mark of a chat template; expected none",
-        "Take it",
-    ),
+    "a chat template": ("judge", JUDGE + "<|im_start|>", "or a mark of a chat template; expected none", "Take it"),
     "unknown name": ("jugde", JUDGE, "Unknown prompt 'jugde'", r"Did you mean 'judge'\?.*Rename the file"),
 }
 

@@ -16,7 +16,6 @@ from crag_core.experiments.evaluators import KeptEvaluator
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The subcommand, with its options."""
     parser = commands.add_parser(
         "calibrate", help="grade a labelled set once with a model from Hugging Face, and choose thresholds for it"
     )

@@ -29,7 +29,6 @@ _SHOWN = 20
 
 
 def add_commands(commands: Any) -> None:
-    """The subcommand, with its options."""
     parser = commands.add_parser("import-log", help="take the log of another RAG system, and find its faults by stage")
     parser.add_argument("file", metavar="FILE", help=f'JSONL, JSON or CSV; "{STREAM}": standard input')
     parser.add_argument("--shape", choices=tuple(SHAPES), help="default: what the file looks like")

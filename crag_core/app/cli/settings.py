@@ -33,7 +33,6 @@ def policy(options: argparse.Namespace) -> int:
 
 
 def now(config: Config) -> Iterator[str]:
-    """A line for each, with what is secret left out."""
     for field in fields(config):
         value = getattr(config, field.name)
         is_default = value == field.default

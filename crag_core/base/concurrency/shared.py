@@ -5,31 +5,29 @@ Not in Streamlit's caches: whoever reaches the server empties those for everybod
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-_made: dict[Callable[[], Any], Any] = {}
+_made: list[Any] = []
 
 
 def shared(make: Callable[[], T]) -> Callable[[], T]:
     """`make` is called at the first use, and at the next one where it raised."""
-    lock = threading.Lock()
+    lock, once = Lock(), cache(make)
+    _made.append(once)
 
     @wraps(make)
     def get() -> T:
-        if make not in _made:  # else no thread waits for another
-            with lock:
-                if make not in _made:
-                    _made[make] = make()
-        found: T = _made[make]
-        return found
+        with lock:
+            return once()
 
     return get
 
 
 def forget() -> None:
     """As in a new process, for tests."""
-    _made.clear()
+    for once in _made:
+        once.cache_clear()

@@ -111,23 +111,6 @@ at_end = BACKGROUND.at_end
 is_ending = BACKGROUND.is_ending
 
 
-def end(code: int) -> NoReturn:
-    """End this process once all is closed; output that cannot be written is reported, one that nobody reads is not.
-
-    From the main thread, when its work is done: Ctrl-C ends it at once from here on.
-    """
-    _handle_signals(signal.SIG_DFL)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        pass
-    except (OSError, ValueError) as error:
-        code = code or 1
-        print(f"error: the output cannot be written: {error}.", file=sys.stderr)
-    _close()
-    os._exit(code)
-
-
 def end_on_signals() -> None:
     """From now on Ctrl-C and SIGTERM end the process once all is closed, as if by the signal itself; a second one ends
     it at once. From the main thread, which goes on meanwhile.
@@ -172,7 +155,11 @@ def run(command: Callable[[], int]) -> NoReturn:
         code = 1
         if not interrupted:
             traceback.print_exc()
-    end(130 if interrupted and code else code)
+    _handle_signals(signal.SIG_DFL)  # from here on Ctrl-C ends it at once
+    with suppress(OSError, ValueError):  # a command says itself what cannot be written
+        sys.stdout.flush()
+    _close()
+    os._exit(130 if interrupted and code else code)
 
 
 def _watch_signals(end_by: Callable[[int], object], interrupt: Callable[[int], object]) -> None:

@@ -42,11 +42,11 @@ class Prompts:
     def judge(self, question: str, passage: str) -> Messages:
         """One passage against one question; the passage is cut to its first 2000 characters (description 004)."""
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
-        return self._asked("judge", question=harmless(question), evidence=shown, reply=replies.SCORE_FORM)
+        return self._asked("judge", question=question, evidence=shown, reply=replies.SCORE_FORM)
 
     def judge_yes_no(self, question: str, passage: str) -> Messages:
         shown = as_evidence(passage[:JUDGED_CHARACTERS])
-        return self._asked("judge-yes-no", question=harmless(question), evidence=shown, reply=replies.YES_NO_FORM)
+        return self._asked("judge-yes-no", question=question, evidence=shown, reply=replies.YES_NO_FORM)
 
     def judge_batch(self, question: str, texts: Sequence[str]) -> Messages:
         """Several passages at once, 0 to 10 with a reason each, by their first 800 characters (description 002)."""
@@ -74,57 +74,54 @@ class Prompts:
 
     def classify(self, question: str) -> Messages:
         """How much has to be looked up for a question (arXiv 2403.14403)."""
-        return self._asked("classify", question=harmless(question), reply=replies.CLASS_FORM)
+        return self._asked("classify", question=question, reply=replies.CLASS_FORM)
 
     def alone(self, question: str) -> Messages:
-        return self._asked("alone", question=harmless(question), cannot_answer=replies.CANNOT_ANSWER)
+        return self._asked("alone", question=question, cannot_answer=replies.CANNOT_ANSWER)
 
     def again(self, messages: Messages, reply: str, failure: str) -> Messages:
         said = ("assistant", harmless(reply[:1000]) or "(empty)")
-        return (*messages, said, *self._asked("again", failure=harmless(failure)))
+        return (*messages, said, *self._asked("again", failure=failure))
 
     def extract(self, question: str, passage: str) -> Messages:
         shown = as_evidence(passage)
-        return self._asked("extract", question=harmless(question), evidence=shown, reply=replies.EXTRACTION_FORM)
+        return self._asked("extract", question=question, evidence=shown, reply=replies.EXTRACTION_FORM)
 
     def check(self, statement: str, evidence: Sequence[str]) -> Messages:
         """One sentence of an answer beside numbered sentences of the evidence, each cut as one to be judged is."""
         shown = (f"[{number}] {as_evidence(text[:JUDGED_CHARACTERS])}" for number, text in enumerate(evidence, start=1))
-        said = harmless(" ".join(statement.split())[:JUDGED_CHARACTERS])
+        said = " ".join(statement.split())[:JUDGED_CHARACTERS]
         return self._asked("check", statement=said, evidence="\n\n".join(shown), reply=replies.CHECK_FORM)
 
     def condense(self, question: str, history: Sequence[Turn]) -> Messages:
         """A question that stands alone in place of one that follows these turns, or what to ask back."""
         turns = (as_evidence(_told(turn)) for turn in history)
-        return self._asked(
-            "condense", question=harmless(question), history="\n\n".join(turns), reply=replies.CONDENSE_FORM
-        )
+        return self._asked("condense", question=question, history="\n\n".join(turns), reply=replies.CONDENSE_FORM)
 
     def rewrite(self, question: str, word_limit: int) -> Messages:
-        return self._asked("rewrite", question=harmless(question), words=word_limit)
+        return self._asked("rewrite", question=question, words=word_limit)
 
     def phrases(self, question: str, limit: int) -> Messages:
         """Key phrases for a web search (arXiv 2401.15884, 4.5)."""
-        return self._asked("phrases", question=harmless(question), count=limit)
+        return self._asked("phrases", question=question, count=limit)
 
     def keywords(self, question: str, tried: Sequence[str], word_limit: int) -> Messages:
         before = "".join(f"\n- {_line(query)}" for query in tried)
         shown = f"Tried before:{before}" if tried else ""
-        return self._asked("keywords", question=harmless(question), tried=shown, words=word_limit)
+        return self._asked("keywords", question=question, tried=shown, words=word_limit)
 
     def rephrase(self, question: str) -> Messages:
-        return self._asked("rephrase", question=harmless(question))
+        return self._asked("rephrase", question=question)
 
     def answer(self, question: str, excerpts: Sequence[Excerpt]) -> Messages:
         """An answer from evidence, documents and web apart; the n-th excerpt is cited as [n] wherever it stands."""
         blocks = _by_origin(excerpts, "Evidence from the {}:", "[{}]")
-        return self._asked(
-            "answer", question=harmless(question), evidence="\n\n".join(blocks), cannot_answer=replies.CANNOT_ANSWER
-        )
+        evidence = "\n\n".join(blocks)
+        return self._asked("answer", question=question, evidence=evidence, cannot_answer=replies.CANNOT_ANSWER)
 
     def recall(self, question: str, most: int) -> Messages:
         """What the model knows itself, in none to `most` passages (arXiv 2410.07176)."""
-        return self._asked("recall", question=harmless(question), count=most, reply=replies.RECALL_FORM)
+        return self._asked("recall", question=question, count=most, reply=replies.RECALL_FORM)
 
     def consolidate(self, question: str, excerpts: Sequence[Excerpt], own: Sequence[str]) -> Messages:
         """What excerpts and passages from memory say together, each source named (arXiv 2410.07176)."""
@@ -132,9 +129,7 @@ class Prompts:
         blocks += ["From a language model's memory:"] if own else []
         blocks += [f"M{n}: {as_evidence(text)}" for n, text in enumerate(own, start=1)]
         evidence = "\n\n".join(blocks)
-        return self._asked(
-            "consolidate", question=harmless(question), evidence=evidence, reply=replies.CONSOLIDATION_FORM
-        )
+        return self._asked("consolidate", question=question, evidence=evidence, reply=replies.CONSOLIDATION_FORM)
 
     def consolidated(self, question: str, found: Consolidation) -> Messages:
         """An answer from consolidated passages, each with the numbers of its excerpts (arXiv 2410.07176)."""
@@ -146,7 +141,7 @@ class Prompts:
             blocks.append(f"Passage {number}, from {', '.join(sources)}.{against}\n{as_evidence(piece.text)}")
         return self._asked(
             "consolidated",
-            question=harmless(question),
+            question=question,
             evidence="\n\n".join(blocks),
             cannot_answer=replies.CANNOT_ANSWER,
             from_memory=replies.FROM_MEMORY,
@@ -158,9 +153,10 @@ class Prompts:
         cut = (text if len(text) <= most else f"{text[:most]}..." for text in texts)
         shown = (f"Document {n}:\n{as_evidence(text)}" for n, text in enumerate(cut, start=1))
         evidence = "\n\n".join(shown)
-        return self._asked(name, question=harmless(question), evidence=evidence, reply=reply, count=len(texts))
+        return self._asked(name, question=question, evidence=evidence, reply=reply, count=len(texts))
 
     def _asked(self, name: str, **values: object) -> Messages:
+        values |= {one: harmless(str(values[one])) for one in ("question", "statement", "failure") if one in values}
         return self.templates[name].filled(evidence_is_data=EVIDENCE_IS_DATA, **values)
 
 

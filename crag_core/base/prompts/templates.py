@@ -15,38 +15,31 @@ FOLDER = DATA / "prompts"
 LONGEST = 8000  # characters of a file: beside it, evidence has to fit into what a model reads at once
 _MOST_BYTES = 4 * LONGEST
 
-_JUDGING = ("question", "evidence", "evidence_is_data", "reply")
-NEEDED = {
+_JUDGING = "question evidence evidence_is_data reply"
+_HOLDS = {
     "judge": _JUDGING,
     "judge-yes-no": _JUDGING,
-    "judge-batch": _JUDGING,
-    "judge-list": _JUDGING,
-    "sufficient": _JUDGING,
-    "classify": ("question", "reply"),
-    "again": ("failure",),
-    "condense": ("question", "history", "evidence_is_data", "reply"),
+    "judge-batch": f"{_JUDGING} count?",
+    "judge-list": f"{_JUDGING} count?",
+    "sufficient": f"{_JUDGING} count?",
+    "classify": "question reply",
+    "again": "failure",
+    "condense": "question history evidence_is_data reply",
     "extract": _JUDGING,
-    "check": ("statement", "evidence", "evidence_is_data", "reply"),
-    "rewrite": ("question",),
-    "phrases": ("question",),
-    "keywords": ("question", "tried"),
-    "rephrase": ("question",),
-    "alone": ("question", "cannot_answer"),
-    "recall": ("question", "reply"),
+    "check": "statement evidence evidence_is_data reply",
+    "rewrite": "question words?",
+    "phrases": "question count?",
+    "keywords": "question tried words?",
+    "rephrase": "question",
+    "alone": "question cannot_answer",
+    "recall": "question reply count?",
     "consolidate": _JUDGING,
-    "consolidated": ("question", "evidence", "evidence_is_data", "cannot_answer", "from_memory"),
-    "answer": ("question", "evidence", "evidence_is_data", "cannot_answer"),
+    "consolidated": "question evidence evidence_is_data cannot_answer from_memory",
+    "answer": "question evidence evidence_is_data cannot_answer",
 }
-
-ALLOWED = {
-    "judge-batch": ("count",),
-    "judge-list": ("count",),
-    "sufficient": ("count",),
-    "recall": ("count",),
-    "rewrite": ("words",),
-    "phrases": ("count",),
-    "keywords": ("words",),
-}
+"""The placeholders of each file; those with ? may be left out."""
+NEEDED = {name: tuple(one for one in holds.split() if one[-1] != "?") for name, holds in _HOLDS.items()}
+ALLOWED = {name: tuple(one[:-1] for one in holds.split() if one[-1] == "?") for name, holds in _HOLDS.items()}
 
 OF_OTHERS = ("question", "evidence", "history", "statement", "tried", "failure")
 """Text of others, which must not speak as the system does."""
@@ -137,7 +130,7 @@ def _split(text: str, place: str) -> dict[str, str]:
 
 
 def _check_placeholders(part: str, wording: str, name: str, place: str) -> None:
-    known = (*NEEDED[name], *ALLOWED.get(name, ()))
+    known = (*NEEDED[name], *ALLOWED[name])
     for found in _PLACEHOLDER.findall(wording):
         if found not in known:
             near = get_close_matches(found.strip().lower(), known, n=1)
