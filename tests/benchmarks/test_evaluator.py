@@ -13,7 +13,6 @@ from benchmarks import contenders, evaluator
 from benchmarks.contenders import BOTH
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
-from benchmarks.tables import Table
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
@@ -124,11 +123,3 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
     assert contenders.left_out({"oracle": graded}) == "Passages that could not be graded, left out: oracle 1."
     nothing = contenders.grade(Oracle(), task("unreadable"), embedder)
     assert str(nothing.best["oracle"][0]) == "nan"
-
-
-# --- tables ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_cell_that_was_not_measured_is_a_dash() -> None:
-    drawn = str(Table("t", {"one": {"a": 0.5, "b": "x"}, "two": {"a": None}})).splitlines()
-    assert drawn == ["| t   | a   | b |", "|-----|-----|---|", "| one | 0.5 | x |", "| two | –   | – |"]
