@@ -51,7 +51,7 @@ from crag_core.pipeline.run_queue import RunQueue
 from crag_core.retrieval.chunking.split import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.retrieval.index.store import PassageStore
+from crag_core.retrieval.index.store import PassageStore as PassageStore
 from crag_core.retrieval.index.vector_store import VectorStorePassages
 from crag_core.retrieval.passage_location import Places
 from crag_core.retrieval.sandbox.documents import DRAWING, PAGE, DocumentProcesses

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import Any, Protocol
 
-from crag_core.base.documents import Document, IndexVersion, Ingested, OnProgress
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import Engine, Passage
@@ -101,26 +100,6 @@ class Retriever(Protocol):
 
     def read_files(self, document_ids: Sequence[str]) -> tuple[Passage, ...]:
         """Each document whole, as one passage found by "read_file"; raises `DocumentMissing` or `StoreUnavailable`."""
-
-
-class DocumentStore(Protocol):
-    """The documents of the index, for those who list them; all methods raise `StoreUnavailable`.
-
-    What is `interrupted` killed processes had begun to index, or to re-index; it can be finished or discarded.
-    """
-
-    def listing(self) -> tuple[Document, ...]:
-        """All by name, also those that wait, are being indexed, or were refused; `documents`: those to search."""
-
-    @property
-    def index_version(self) -> IndexVersion: ...
-    def documents(self) -> tuple[Document, ...]: ...
-    def passages_of(self, document_id: str) -> tuple[Passage, ...]: ...
-    def interrupted(self) -> tuple[Document, ...]: ...
-    def finish_interrupted(self, on_progress: OnProgress, cancel: Cancel) -> tuple[Ingested, ...]: ...
-    def discard_interrupted(self) -> tuple[Document, ...]: ...
-    def move(self, document_ids: Iterable[str], collection: str) -> None: ...
-    def delete_all(self, document_ids: Iterable[str]) -> set[str]: ...
 
 
 class Evaluator(Protocol):

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from crag_core.app.workbench import PassageStore
 from crag_core.base.documents import MAIN, Document, Ingested, IngestOutcome, State
-from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
 from ui.documents import indexing
@@ -61,7 +61,7 @@ def _search_where_added() -> None:
         st.session_state["collection"] = added
 
 
-def draw_interrupted(store: DocumentStore) -> None:
+def draw_interrupted(store: PassageStore) -> None:
     """Asks what becomes of documents that an earlier start left unfinished."""
     waiting = store.interrupted()
     if not waiting:
@@ -99,7 +99,7 @@ def _line(one: Ingested) -> str:
     return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}{left_out}"
 
 
-def draw_documents(store: DocumentStore) -> None:
+def draw_documents(store: PassageStore) -> None:
     everything = store.listing()
     if not everything:
         if startup.warm_up().is_running:
@@ -140,7 +140,7 @@ def draw_documents(store: DocumentStore) -> None:
             st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
 
 
-def selected_document(store: DocumentStore) -> Document | None:
+def selected_document(store: PassageStore) -> Document | None:
     """The first whole document among the selected rows of the list."""
     rows = _chosen_rows(store.listing())
     picked = st.session_state.get("documents_table", {}).get("selection", {}).get("rows", [])
@@ -189,7 +189,7 @@ def _cells(row: Document, is_interrupted: bool) -> dict[str, object]:
     }
 
 
-def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
+def _draw_actions(store: PassageStore, selected: Sequence[Document]) -> None:
     names = plain(selected[0].name) if len(selected) == 1 else counted(len(selected), "document")
     ids = tuple(row.id for row in selected)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -208,13 +208,13 @@ def _draw_actions(store: DocumentStore, selected: Sequence[Document]) -> None:
 
 
 @app_state.reporting()
-def _remove(store: DocumentStore, ids: tuple[str, ...]) -> None:
+def _remove(store: PassageStore, ids: tuple[str, ...]) -> None:
     access.require_administrator()
     store.delete_all(ids)
 
 
 @app_state.reporting()
-def _move(store: DocumentStore, ids: tuple[str, ...], target: str) -> None:
+def _move(store: PassageStore, ids: tuple[str, ...], target: str) -> None:
     access.require_administrator()
     store.move(ids, target)
 
@@ -226,7 +226,7 @@ _AT_ONCE = 20
 
 
 @fragment()
-def draw_passage_list(store: DocumentStore, document: Document) -> None:
+def draw_passage_list(store: PassageStore, document: Document) -> None:
     passages = store.passages_of(document.id)
     st.subheader(f"Chunks of {plain(document.name)}", anchor=False)
     wanted = ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.app.workbench import PassageStore
 from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
-from crag_core.base.protocols import DocumentStore
 from crag_core.base.text.display import counted
 from ui.documents import indexing
 from ui.run.job_progress import draw_indexing_live
@@ -15,7 +15,7 @@ from ui.shell.text import plain
 _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 
 
-def draw_recipe(store: DocumentStore) -> None:
+def draw_recipe(store: PassageStore) -> None:
     job = indexing.rebuilding()
     busy = job is not None and job.is_running
     if job is not None and busy:
