@@ -29,17 +29,9 @@ CROSS_ENCODER = "cross-encoder"
 NAMES = tuple(name for name, card in cards().items() if not card.calls_model)
 MODEL = DATA / "models" / "retrieval-evaluator"
 PARTS = (ANSWERING, TOPICAL)
-BOTH = "best of both"
-"""The mean of a question's best `answering` and its best `topical`, which may be two passages."""
 
 Column = list[np.ndarray[Any, Any]]
 """Scores by question, one a passage; NaN where it could not be graded."""
-
-
-def names(folder: Path = MODEL) -> tuple[str, ...]:
-    """Of the evaluators that there are; the trained one only once its model lies in `folder`."""
-    is_trained = (folder / "evaluator.json").is_file()
-    return tuple(name for name in NAMES if is_trained or name != CROSS_ENCODER)
 
 
 def build(name: str, embedder: Embedder, folder: Path = MODEL, *, trusts_cosines: bool = False) -> Evaluator:
@@ -69,10 +61,7 @@ class Graded:
     @cached_property
     def best(self) -> dict[str, np.ndarray[Any, Any]]:
         """The best score of each question by column; NaN where no passage was graded."""
-        best = {name: np.array([_best(scores) for scores in column]) for name, column in self.columns.items()}
-        if set(PARTS) <= set(best):
-            best[BOTH] = (best[ANSWERING] + best[TOPICAL]) / 2
-        return best
+        return {name: np.array([_best(scores) for scores in column]) for name, column in self.columns.items()}
 
     @property
     def ungraded(self) -> int:

@@ -54,7 +54,7 @@ def route_all(graded: Graded, task: Task) -> list[Routed]:
     routed = [_shipped(graded, task, expected, policy) for policy in _policies(len(scores) > 1)]
     for which, bests in scores.items():
         title = name if which == name else f"{name}, {which}"
-        routed += [_cross_fitted(title, bests, expected), _fitted_on_all(title, bests, expected)]
+        routed.append(_cross_fitted(title, bests, expected))
     return routed
 
 
@@ -86,13 +86,6 @@ def _cross_fitted(title: str, bests: Bests, expected: np.ndarray[Any, Any]) -> R
         chosen.append((lower, upper))
     (low, high), (other_low, other_high) = chosen
     return Routed(f"{title}, cross-fitted", table, (low, other_low), (high, other_high))
-
-
-def _fitted_on_all(title: str, bests: Bests, expected: np.ndarray[Any, Any]) -> Routed:
-    lower, upper = fit(bests, expected)
-    return Routed(
-        f"{title}, fitted on all (flatters)", confusion(expected, take(bests, lower, upper)), (lower,), (upper,)
-    )
 
 
 def _halves(expected: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from benchmarks import contenders, evaluator
-from benchmarks.contenders import BOTH
 from benchmarks.nearest import RememberingEmbedder
 from benchmarks.sets import Question, Task
 from crag_core.base.protocols import Cancel
@@ -118,7 +117,6 @@ def test_the_best_passage_speaks_for_the_question_and_ungraded_ones_do_not() -> 
         "oracle": [0.5],
         "answering": [1.0],
         "topical": [1.0],
-        BOTH: [1.0],
     }
     assert contenders.left_out({"oracle": graded}) == "Passages that could not be graded, left out: oracle 1."
     nothing = contenders.grade(Oracle(), task("unreadable"), embedder)
