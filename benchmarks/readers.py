@@ -38,6 +38,19 @@ def read_everyday(source: Source) -> list[Task]:
     return [Task(_retrieved(source, "route"), (), is_routing=True), Task(_retrieved(source, "kind"), comparisons)]
 
 
+def read_pairs(source: Source) -> list[Task]:
+    """Each source by itself: what answers from what does not."""
+    labels = {1: "{} answers", 0: "{} does not"}
+    questions = tuple(
+        make_question(row, [(row["passage"], "")], labels[row["label"]].format(row["from"])) for row in source.rows
+    )
+    names = sorted({row["from"] for row in source.rows})
+    comparisons = tuple(
+        Comparison(name, (labels[1].format(name),), (labels[0].format(name),), by_best=True) for name in names
+    )
+    return [Task(questions, comparisons)]
+
+
 def _retrieved(source: Source, field: str) -> tuple[Question, ...]:
     """Questions, labelled by `field`, with what the embedder finds nearest in the corpus; cosines as in a run."""
     documents = list(source.corpus)
@@ -98,11 +111,12 @@ READERS: dict[str, Callable[[Source], list[Task]]] = {
     "route_dev": read_routes,
     "everyday": read_everyday,
     "squad2_dev": read_squad,
+    "pairs": read_pairs,
     "nomiracl_en_dev": read_candidates,
     "selqa_dev": read_selqa,
 }
 """How each set is read, in the order of the report."""
 
 USUAL_LIMIT = 800
-LIMITS = {"route_dev": 1446, "squad2_dev": 2502}
+LIMITS = {"route_dev": 1446, "squad2_dev": 2502, "pairs": 4000}
 """Questions drawn from a set, so that the whole report takes minutes; the usual limit for those not named."""

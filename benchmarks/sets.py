@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 from collections.abc import Iterable
@@ -119,14 +120,30 @@ class EverydaySource(Source):
         ]
 
 
+class PairsSource(Source):
+    """Pairs of a question and a passage from many sources, at most `PAIRS` of each that answer and that do not."""
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        draw = random.Random(SEED)
+        found = []
+        for path in sorted(self._folder.glob("*.jsonl.gz")):
+            with gzip.open(path, "rt", encoding="utf-8") as lines:
+                rows = [json.loads(line) | {"from": path.name.split(".")[0]} for line in lines]
+            for label in (1, 0):
+                own = [row for row in rows if row["label"] == label]
+                found += draw.sample(own, min(PAIRS, len(own)))
+        return found
+
+
+PAIRS = 80
 _EXPECTED = {"CORRECT": "correct", "AMBIGUOUS": "ambiguous_or_incorrect", "INCORRECT": "incorrect"}
 
 
 def open_source(data: Path, name: str, limit: int, embedder: RememberingEmbedder) -> Source | None:
     """None where the shared data have no such set."""
-    is_everyday = name == "everyday"
-    folder = data / name if is_everyday else data / "sets" / name
-    return (EverydaySource if is_everyday else Source)(folder, limit, embedder) if folder.is_dir() else None
+    make = {"everyday": EverydaySource, "pairs": PairsSource}.get(name, Source)
+    folder = data / name if make is not Source else data / "sets" / name
+    return make(folder, limit, embedder) if folder.is_dir() else None
 
 
 def make_question(row: dict[str, Any], labelled: Iterable[tuple[str, str]], label: str = "") -> Question:
