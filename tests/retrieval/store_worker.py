@@ -1,6 +1,6 @@
-"""A process that changes a home until it is killed: `python -m tests.retrieval.store_worker FOLDER SEED [URL]`.
+"""A process that changes a home until it is killed: `python -m tests.retrieval.store_worker FOLDER SEED`.
 
-It prints a line before each change, and one when it was acknowledged. `URL` is of a database for the vectors.
+It prints a line before each change, and one when it was acknowledged.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from pathlib import Path
 from crag_core.base.concurrency.sqlite_file import NAME
 from crag_core.base.documents import Recipe
 from crag_core.base.errors import StoreUnavailable
-from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import ExperimentStore
 from crag_core.retrieval.index import ingest
-from crag_core.retrieval.index.store import PassageStore, _read_here
-from crag_core.retrieval.index.vector_store import VectorStorePassages
+from crag_core.retrieval.index.store import PassageStore
 from crag_core.storage.cache import TableCache
 from crag_core.storage.history import HistoryStore
-from tests.retrieval.fakes import DIMENSION, WordEmbedder, write_prose
+from tests.retrieval.fakes import WordEmbedder, write_prose
 from tests.storage.cache_parts import grade
 from tests.storage.history_parts import whole_run
 
@@ -33,26 +31,16 @@ def say(*words: object) -> None:
     print(*words, flush=True)
 
 
-def open_store(folder: Path, url: str = "") -> PassageStore:
+def open_store(folder: Path) -> PassageStore:
     embedder = WordEmbedder()
     embedder.tokenize = str.split  # LlamaIndex's takes seconds to load
-    if not url:
-        return PassageStore(folder, embedder)
-    from llama_index.vector_stores.postgres import PGVectorStore
-
-    vectors = PGVectorStore.from_params(
-        connection_string=url, async_connection_string=url, table_name="kept", embed_dim=DIMENSION
-    )
-    recipe, ask = Recipe(embedder.name), lambda work: work(vectors)
-    return VectorStorePassages(folder, embedder, _read_here, ask, "kept", recipe, WordEmbedder)
+    return PassageStore(folder, embedder)
 
 
-def main(folder: Path, seed: int, url: str = "") -> None:
+def main(folder: Path, seed: int) -> None:
     draw, ingest.PART = random.Random(seed), 2
-    store, history, laboratory = open_store(folder, url), HistoryStore(folder / NAME), ExperimentStore(folder)
+    store, history, laboratory = open_store(folder), HistoryStore(folder / NAME), ExperimentStore(folder)
     grades = TableCache(folder / NAME, 3600.0)
-    if url:
-        import_llama_index()
     say("ready")
     for number in count():
         mark = f"{seed}-{number}"
@@ -89,4 +77,4 @@ def main(folder: Path, seed: int, url: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
+    main(Path(sys.argv[1]), int(sys.argv[2]))

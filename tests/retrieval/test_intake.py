@@ -26,32 +26,16 @@ def ingest(folder: Path, *files: tuple[str, bytes | Path]) -> dict[str, str]:
     return {one.name: str(one.outcome) for one in store.ingest(files)}
 
 
-def test_files_of_an_archive_are_documents_below_its_name(tmp_path: Path) -> None:
+def test_files_of_an_archive_are_documents_below_its_name_and_a_bad_one_stops_nobody(tmp_path: Path) -> None:
     archive = zipped({"readme.md": b"One.", "notes/deep.txt": b"Two.", "x.png": b"\x89PNG", "__MACOSX/a.txt": b"J"})
-    done = ingest(tmp_path, ("first.zip", archive), ("alone.txt", b"Three."))
-    assert done == {
-        "first/readme.md": "indexed",
-        "first/notes/deep.txt": "indexed",
-        "first/x.png": "refused",
-        "alone.txt": "indexed",
+    (tmp_path / "there.zip").write_bytes(zipped({"readme.md": b"Three."}))
+    given = ("first.zip", archive), ("bad.zip", b"no archive"), ("there.zip", tmp_path / "there.zip")
+    assert ingest(tmp_path / "index", *given, ("gone.zip", tmp_path / "gone.zip"), ("alone.txt", b"Four.")) == {
+        **dict.fromkeys(("first/readme.md", "first/notes/deep.txt", "there/readme.md", "alone.txt"), "indexed"),
+        **dict.fromkeys(("first/x.png", "bad.zip", "gone.zip"), "refused"),
     }
-
-
-def test_two_archives_do_not_replace_each_other_s_files_and_a_new_one_replaces_its_own(tmp_path: Path) -> None:
-    assert set(ingest(tmp_path, ("a.zip", zipped({"readme.md": b"One."}))).values()) == {"indexed"}
-    assert set(ingest(tmp_path, ("b.zip", zipped({"readme.md": b"Two."}))).values()) == {"indexed"}
-    again = ingest(tmp_path, ("a.zip", zipped({"readme.md": b"One, again."})))
-    assert again == {"a/readme.md": "replaced the older version"}
-    assert {one.name for one in PassageStore(tmp_path, WordEmbedder()).documents()} == {"a/readme.md", "b/readme.md"}
-
-
-def test_an_archive_that_is_none_is_refused_by_its_own_name_and_stops_nobody(tmp_path: Path) -> None:
-    path = tmp_path / "there.zip"
-    path.write_bytes(zipped({"good.txt": b"Good."}))
-    done = ingest(
-        tmp_path / "index", ("bad.zip", b"no archive"), ("there.zip", path), ("gone.zip", tmp_path / "gone.zip")
-    )
-    assert done == {"bad.zip": "refused", "there/good.txt": "indexed", "gone.zip": "refused"}
+    again = ingest(tmp_path / "index", ("first.zip", zipped({"readme.md": b"One, again."})))
+    assert again == {"first/readme.md": "replaced the older version"}
 
 
 def test_a_folder_on_the_disk_and_one_from_a_browser_give_the_same(tmp_path: Path) -> None:

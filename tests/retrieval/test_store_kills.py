@@ -30,13 +30,12 @@ from tests.retrieval.conftest import REPOSITORY
 from tests.retrieval.fakes import WordEmbedder, embed_words, write_prose
 from tests.retrieval.processes import wait_until
 from tests.retrieval.store_worker import open_store
-from tests.stand_ins.postgres_server import PostgresServer
 from tests.storage.history_parts import whole_run
 
 
-def check(folder: Path, url: str = "") -> PassageStore:
+def check(folder: Path) -> PassageStore:
     """Every document is whole, with its file and in both searches; what is not whole says so."""
-    store = open_store(folder, url)
+    store = open_store(folder)
     rows = store.listing()
     for row in rows:
         passages = store.passages_of(row.id)
@@ -47,7 +46,7 @@ def check(folder: Path, url: str = "") -> PassageStore:
             assert name_content(store.read_original(row.id)) == row.id
     names = [row.name for row in rows if row.is_whole]
     assert len(names) == len({*names}), "a name has one content"
-    ids = {one.id for row in rows if row.is_whole or not url for one in store.passages_of(row.id)}
+    ids = {one.id for row in rows for one in store.passages_of(row.id)}
     assert {hit.passage.id for hit in store.search_dense(embed_words("sentence"), 10_000)} == ids
     assert bool(store.search_keyword("sentence", 1)) == bool(ids)
     with closing(sqlite3.connect(folder / NAME)) as database:
@@ -62,11 +61,11 @@ def check(folder: Path, url: str = "") -> PassageStore:
 
 
 @contextmanager
-def working(folder: Path, seed: int, told: Path, *url: str) -> Iterator[subprocess.Popen[str]]:
+def working(folder: Path, seed: int, told: Path) -> Iterator[subprocess.Popen[str]]:
     """A worker that is ready; what it says goes into a file, and it is killed at the end."""
     with told.open("w") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.retrieval.store_worker", str(folder), str(seed), *url],
+            [sys.executable, "-m", "tests.retrieval.store_worker", str(folder), str(seed)],
             cwd=REPOSITORY, stdout=file, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
     try:
@@ -149,29 +148,6 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
             check(folder)
         known = {row.name: row.id for row in store.documents()}
     assert known and all(kept.values())
-
-
-@pytest.mark.parametrize("kills", mostly(4, 100))
-def test_killed_at_random_moments_with_the_vectors_in_postgres(
-    tmp_path: Path, kills: int, postgres: PostgresServer, postgres_url: str
-) -> None:
-    """What was half put in or half taken out is so at the next start."""
-    known: dict[str, str] = {}
-    folder, url = tmp_path / "index", postgres_url.replace("postgresql://", "postgresql+psycopg://")
-    for seed in range(kills):
-        with working(folder, seed, tmp_path / "told", url):
-            wait_for_lines(tmp_path / "told", seed, 6)
-        open_store(folder, url).take_over()  # as every start does
-        store = check(folder, url)
-        known = expect(known, (tmp_path / "told").read_text().splitlines()[1:], store)
-        waiting = store.interrupted()
-        done = store.finish_interrupted() if seed % 2 else store.discard_interrupted()
-        assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()
-        (added,) = store.ingest([("last.txt", f"Sentence {seed}".encode())])
-        known = {row.name: row.id for row in check(folder, url).documents()}
-        there = postgres.execute("SELECT count(*), count(DISTINCT node_id) FROM data_kept", url=postgres_url)
-        assert there == [(store.count(), store.count())]
-        assert added.document_id == known["last.txt"]
 
 
 def test_two_processes_at_work_and_a_reader_lose_and_tear_nothing(tmp_path: Path) -> None:

@@ -27,11 +27,8 @@ def test_off_is_none(tmp_path: Path) -> None:
     assert open_cache("off", tmp_path, HOUR) is None
 
 
-@pytest.mark.parametrize("url", ["redis://cache:6379/0", "rediss://cache:6380/1", "unix:///run/redis.sock"])
-def test_url_is_a_redis_and_its_name(url: str, tmp_path: Path) -> None:
-    cache = open_cache(f" {url} ", tmp_path, HOUR)
-    assert isinstance(cache, RedisCache) and cache.name == url
-    assert list(tmp_path.iterdir()) == []
+def test_url_is_a_redis(tmp_path: Path) -> None:
+    assert isinstance(open_cache(" redis://cache:6379/0 ", tmp_path, HOUR), RedisCache)
 
 
 @pytest.mark.parametrize(

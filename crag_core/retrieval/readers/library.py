@@ -25,7 +25,7 @@ from crag_core.retrieval.readers.page import (
     MAX_UNPACKED,
     Page,
 )
-from crag_core.retrieval.readers.tables import show_markdown_tables
+from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables
 from crag_core.retrieval.readers.text import join_blocks, normalise_text
 from crag_core.retrieval.readers.workbook import read_workbook
 
@@ -220,8 +220,7 @@ _SLIDES = (".odp", ".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", 
 
 def show_markdown(text: str) -> str:
     """Markdown without links, pictures, emphasis and escapes, its tables as rows with their headers."""
-    parts = re.split(r"(?ms)^((?:```|~~~).*?^(?:```|~~~))", show_markdown_tables(text))
-    return normalise_text("".join(part if at % 2 else _show_plain(part) for at, part in enumerate(parts)))
+    return normalise_text(outside_code(show_markdown_tables(text), _show_plain))
 
 
 def _show_plain(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby, pairwise
 
 Rows = list[list[str]]
@@ -26,8 +26,13 @@ def pair_cells(header: list[str], row: list[str], section: str = "") -> str:
 
 def show_markdown_tables(text: str) -> str:
     """The text with each Markdown table outside fenced code replaced by its rows, see `show_rows`."""
+    return outside_code(text, lambda part: _TABLE.sub(_show_match, part))
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """The text with all but fenced code changed."""
     parts = re.split(r"(?ms)^((?:```|~~~).*?^(?:```|~~~))", text)
-    return "".join(part if at % 2 else _TABLE.sub(_show_match, part) for at, part in enumerate(parts))
+    return "".join(part if at % 2 else change(part) for at, part in enumerate(parts))
 
 
 def _show_match(found: re.Match[str]) -> str:
