@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from crag_core.base.documents import Document, Progress
 from crag_core.retrieval.index.ingest import divide
 from crag_core.retrieval.index.store import PassageStore
-from tests.retrieval.fakes import write_prose
+from tests.retrieval.fakes import WordEmbedder, write_prose
 
 LONG = ("long.txt", write_prose("gulls", 150))
 CHUNKS = 8
@@ -63,6 +64,24 @@ def test_no_part_of_a_new_version_is_searched_beside_the_old_one(store: PassageS
 
 def _assert_not_partial(store: PassageStore) -> None:
     assert not any(row.is_partial for row in store.listing())
+
+
+@pytest.mark.parametrize("finishes", [True, False])
+def test_two_who_add_the_same_document_put_each_chunk_in_once(store: PassageStore, finishes: bool) -> None:
+    other, outcomes = PassageStore(store.place, WordEmbedder()), list[str]()
+
+    def add_too(row: Document | None, progress: Progress) -> None:
+        if progress.embedded != 4 or outcomes:
+            return
+        assert row and row.passages == 4
+        if finishes:
+            outcomes.append(other.ingest([LONG])[0].outcome)
+        else:
+            other._writer.register([(replace(row, owner="another", passages=0), LONG[1])])
+
+    (done,) = store.ingest([LONG], during(store, add_too))
+    assert [*outcomes, done.outcome] == (["indexed", "already indexed"] if finishes else ["indexed"])
+    assert complete(store)
 
 
 @pytest.mark.parametrize("passages", [0, 1, 64, 128, 129, 700, 20_000])
