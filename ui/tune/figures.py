@@ -69,32 +69,25 @@ def _draw_questions(seen: Seen, board: Board, actions: Array, place: int, taken:
     if not chosen:
         st.caption("No question is there any more.")
         return
-    known = board.deciding(app_state.policy().lower)
+    policy, asked = app_state.policy(), [board.cases[at].asked for at in chosen]
+    scores = {title: values[chosen] for title, values, _ in compared_scores(board, policy.lower, policy.upper)}
+    questions, notes = [one.question for one in asked], [one.note for one in asked]
     picked = st.dataframe(
-        {
-            "question": [board.cases[at].asked.question for at in chosen],
-            "score for upper": known.upper[chosen],
-            "score for lower": known.lower[chosen],
-            "note": [board.cases[at].asked.note for at in chosen],
-        },
-        hide_index=True, on_select="rerun", selection_mode="single-row", key=f"tune_rows_{place}_{taken}",
-        height=min(38 * len(chosen) + 40, 320),
-        column_config={
-            "question": st.column_config.TextColumn(width="large"),
-            "score for upper": st.column_config.NumberColumn(format="%.2f"),
-            "score for lower": st.column_config.NumberColumn(format="%.2f"),
-        },
+        {"question": questions} | scores | {"note": notes}, hide_index=True, on_select="rerun",
+        selection_mode="single-row", key=f"tune_rows_{place}_{taken}", height=min(38 * len(chosen) + 40, 320),
+        column_config={"question": st.column_config.TextColumn(width="large")}
+        | dict.fromkeys(scores, st.column_config.NumberColumn(format="%.2f")),
         alt=f"Questions labelled {word(list(Expected)[place])} and taken {ACTIONS[taken]}",
     )  # fmt: skip
     selected = [row for row in picked.selection.rows if row < len(chosen)]
     if not selected:
         st.caption("Select a question to open its run.")
         return
-    asked = board.cases[chosen[selected[0]]].asked
-    label = f"Open “{plain(shortened(asked.question, 70))}” on the Ask page"
+    key, question = asked[selected[0]].key, questions[selected[0]]
+    label = f"Open “{plain(shortened(question, 70))}” on the Ask page"
     if st.button(label, icon=":material/open_in_new:", key="tune_open"):
         with errors_drawn():
-            if found := app_state.workbench().experiments.scores(seen.conditions).record(asked.key):
+            if found := app_state.workbench().experiments.scores(seen.conditions).record(key):
                 current_run.open_run(found, own_settings=False)
                 st.switch_page("pages/ask.py", query_params={})  # else the sidebar's would be in the way
 
@@ -190,7 +183,10 @@ def _draw_sentences(seen: Seen) -> None:
         f"{found.text[at]:.0%} of the text. {other}"
     )
     lines = {"% of the answers": 100 * found.answers, "% of the text": 100 * found.text}
-    st.line_chart({"sentence cut-off": found.cutoffs} | lines, x="sentence cut-off", y_label="kept", height=300)
+    st.line_chart(
+        {"sentence cut-off": found.cutoffs} | lines, x="sentence cut-off", y_label="kept", height=300,
+        alt="What each cut-off keeps of the sentences with an answer and of the text",
+    )  # fmt: skip
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:

@@ -108,9 +108,9 @@ def tune(options: argparse.Namespace) -> int:
     graded = grade(options)
     workbench, policy = graded.opened.workbench, graded.board.policy
     start = workbench.suited(workbench.policy(policy.name), graded.choice.evaluator)
-    others = (("shipped", start.lower, start.upper), *((one.name, one.lower, one.upper) for one in policy.presets))
-    shipped, confidence = (start.lower, start.upper), options.confidence
-    found = recommend(graded.board, options.objective, shipped=shipped, others=others, confidence=confidence)
+    shipped = start.lower, start.upper
+    others = (("shipped", *shipped), *((one.name, one.lower, one.upper) for one in policy.presets))
+    found = recommend(graded.board, options.objective, others=others, shipped=shipped, confidence=options.confidence)
     if found.why_not:
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
@@ -160,16 +160,9 @@ def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> Tuned
     board, created = graded.board, now()
     curve, remark = calibrated(board.deciding().upper, board.answerable, graded.conditions, created)
     print(remark)
-    policy = board.policy.with_thresholds(found.lower, found.upper)
+    policy, of_set = board.policy.with_thresholds(found.lower, found.upper), graded.opened.labelled
     return preset_of(
-        name,
-        policy,
-        graded.conditions,
-        graded.opened.labelled,
-        len(board),
-        reason=why,
-        created=created,
-        calibration=curve,
+        name, policy, graded.conditions, of_set, len(board), reason=why, created=created, calibration=curve
     )
 
 
@@ -191,10 +184,11 @@ def objective(text: str) -> Objective:
     """Costs by name, the others at their defaults, or a limit on what is confidently wrong."""
     try:
         if limit := _LIMIT.fullmatch(text.strip().lower().replace("_", " ")):
-            wrong = float(limit[1]) / (100 if limit[2] else 1)
-            return Objective(
-                most_wrong=wrong, most_web=float(limit[3]) / (100 if limit[4] else 1) if limit[3] else None
+            wrong, web = (
+                float(share) / (100 if percent else 1) if share else None
+                for share, percent in (limit.group(1, 2), limit.group(3, 4))
             )
+            return Objective(most_wrong=wrong, most_web=web)
         return Objective(Costs(**dict(_cost(part) for part in text.split(",") if part.strip())))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
@@ -251,17 +245,13 @@ def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
 
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
-    lines = [
-        ("nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else "")
-        + "lower {}, upper {}".format(*readable(found.lower, found.upper)),
-        *recommendation_lines(found),
-    ]
+    title = "nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else ""
+    lower, upper = readable(found.lower, found.upper)
+    lines = [f"{title}lower {lower}, upper {upper}", *recommendation_lines(found)]
     if found.guaranteed:
         lines += [found.guaranteed.reason(), found.guaranteed.odds]
-    lines += [
-        "",
-        f"{f'on {found.judged_on} other questions':<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong",
-    ]
+    on = f"on {found.judged_on} other questions"
+    lines += ["", f"{on:<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong"]
     for one in found.compared:
         saved = f"  {describe_saved(one.saved, 3)}" if one.saved else ""
         wrong = describe_share(one.rates, "confidently_wrong")
