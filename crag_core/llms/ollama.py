@@ -111,7 +111,7 @@ def model(host: str, name: str, timeout: float, limit: CallLimit) -> ServerModel
     server = AsyncClient(host=host, timeout=httpx.Timeout(timeout, read=None), auth=login, **bounds)
     capacity = capacity_of(host, name)
 
-    class Ollama(of_llama_index.Ollama):  # spans are called after it
+    class Ollama(of_llama_index.Ollama):
         def get_context_window(self) -> int:
             return capacity.window
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from opentelemetry.context import Context, attach, create_key, get_current, get_value, set_value
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -21,7 +21,7 @@ from opentelemetry.trace import Span, Status, StatusCode, get_current_span, set_
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.types.steps import Step, StepState
 from crag_core.llms.servers import shown
-from crag_core.observability.logs import redact, settings_of
+from crag_core.observability.logs import settings_of
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.summary import Ending, answer_kind, measure
 from crag_core.trace.trace import Trace
@@ -34,8 +34,7 @@ _RUN = create_key("crag-run")
 
 def run_span() -> tuple[Span, Context] | None:
     """The span of the run that this thread or task is in, and the context that the run began in."""
-    found: Any = get_value(_RUN)
-    return found
+    return cast("tuple[Span, Context] | None", get_value(_RUN))
 
 
 class Spans(Listener):
@@ -72,7 +71,7 @@ class Spans(Listener):
             completion_tokens=step.usage.completion_tokens,
         )
         if step.state is StepState.FAILED:
-            _fail(span, step.error or "CragError", redact(step.summary, trace))
+            _fail(span, step.error or "CragError")
         span.end()
         attach(set_span_in_context(found[0]))
 
@@ -110,11 +109,9 @@ def _set(span: Span, **attributes: str | float | bool | None) -> None:
     span.set_attributes({f"crag.{name}": value for name, value in attributes.items() if value is not None})
 
 
-def _fail(span: Span, kind: str, message: str = "") -> None:
-    """Mark a span as failed by an error of this type; `message` must hold no text of the run."""
+def _fail(span: Span, kind: str) -> None:
     span.set_status(Status(StatusCode.ERROR, kind))
-    text = {"exception.message": message} if message else {}
-    span.add_event("exception", {"exception.type": kind} | text)
+    span.add_event("exception", {"exception.type": kind})
 
 
 class _Exporter(OTLPSpanExporter):

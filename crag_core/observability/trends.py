@@ -46,15 +46,13 @@ class Times:
 class Figures:
     """`runs` counts all of them; the shares of actions, corrections and searches are of those that were decided.
 
-    `corrected`: the action was not CORRECT, so the evidence "required correction" (description 000). `improved` is of
-    those whose correction could be measured, see `Measured`. `fast` are the times from the question to the decision
-    where that was CORRECT, `slow` those to the assembled context where it was another, without what the web provider
-    took. `ungraded` and `cached` are shares of all grades.
+    `improved` is of those whose correction could be measured, see `Measured`. `fast` are the times from the question to
+    the decision where that was CORRECT, `slow` those to the assembled context where it was another, without what the
+    web provider took. `ungraded` and `cached` are shares of all grades.
     """
 
     runs: int
     actions: tuple[tuple[Action, Share], ...]
-    corrected: Share
     searched: Share
     improved: Share
     fast: Times
@@ -78,7 +76,6 @@ def figures(runs: Sequence[Measured]) -> Figures:
     return Figures(
         runs=len(runs),
         actions=tuple((action, _share(run.action is action for run in decided)) for action in Action),
-        corrected=_share(run.action is not Action.CORRECT for run in decided),
         searched=_share(run.searched for run in decided),
         improved=_share(measured),
         fast=_times(run.decided_ms for run in decided if run.action is Action.CORRECT),

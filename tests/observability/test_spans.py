@@ -103,16 +103,14 @@ def test_no_text_of_question_document_prompt_or_reply_is_in_a_span(sent: Sent, c
         assert word not in raw, word
 
 
-def test_a_failure_is_told_by_type_and_message(sent: Sent, collector: OTLPServer) -> None:
+def test_a_failure_is_told_by_its_type_alone(sent: Sent, collector: OTLPServer) -> None:
     away = ModelUnavailable("The server at http://ann:secret@models:8000 does not answer.")
     bench_with(sent.spans, model=FakeModel(answer=away)).pipeline.run(QUESTION)
     sent.flush()
-    for name, message in (("crag.step.answer", True), ("crag.run", False)):
+    for name in ("crag.step.answer", "crag.run"):
         span = named(collector, name)
         assert (span.status.code, span.status.message) == (2, "ModelUnavailable")
-        told = plain(span.events[0].attributes)
-        assert told["exception.type"] == "ModelUnavailable"
-        assert not message or told["exception.message"] == "The server at http://…@models:8000 does not answer."
+        assert plain(span.events[0].attributes) == {"exception.type": "ModelUnavailable"}
 
 
 # --- where they go ----------------------------------------------------------------------------------------------------

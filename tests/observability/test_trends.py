@@ -29,7 +29,7 @@ def test_the_targets_are_those_of_description_000() -> None:
 def test_nothing_comes_to_nothing() -> None:
     found = figures(())
     assert found.runs == 0 and all(share == Share(0, 0) for _, share in found.actions)
-    assert found.corrected.value is found.improved.value is found.cached.value is None
+    assert found.searched.value is found.improved.value is found.cached.value is None
     assert found.fast == found.slow == Times(None, None, 0)
 
 
@@ -39,7 +39,7 @@ def test_shares_are_of_the_runs_that_were_decided() -> None:
     assert found.runs == 5
     assert [share for _, share in found.actions] == [Share(2, 4), Share(1, 4), Share(1, 4)]
     assert found.of(Action.AMBIGUOUS).value == 0.25
-    assert (found.corrected, found.searched, found.failed) == (Share(2, 4), Share(1, 4), Share(1, 5))
+    assert (found.searched, found.failed) == (Share(1, 4), Share(1, 5))
 
 
 def test_times_are_of_their_own_path_and_without_the_provider() -> None:

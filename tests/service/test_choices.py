@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from crag_core.app import workbench as build
 from crag_core.app.config import Config
 from crag_core.app.workbench import Choice, Workbench
-from crag_core.base.errors import CragError
 from crag_core.evaluators.policies import suit
 from crag_core.pipeline.run import WebMode
 from crag_core.service import schemas
@@ -62,18 +60,10 @@ def test_another_policy_or_evaluator_brings_its_own_thresholds(service: Service)
     assert told(asked(service, evaluator="cross-encoder"))[:4] == ("paper", card.name, paper.lower, paper.upper)
 
 
-def test_a_preset_is_one_of_the_policys_file_or_a_tuned_one_that_brings_the_rest(service: Service) -> None:
-    preset = service.workbench.policies["paper"].presets[0]
-    made = told(asked(service, preset=preset.name))
-    assert made == ("paper", "heuristic", preset.lower, preset.upper, 3, "mine", "auto")
+def test_a_tuned_preset_brings_the_rest(service: Service) -> None:
     service.workbench.experiments.save_preset(tuned())
     assert told(asked(service, preset="careful")) == ("paper", "embedding", 0.31, 0.62, 11, "mine", "auto")
     assert told(asked(service, preset="careful", top_k=2, upper=0.7))[3:5] == (0.7, 2)
-    service.workbench.experiments.save_preset(replace(tuned("far"), policy="signals"))
-    assert told(asked(service, preset="far"))[0] == "signals", "its own policy, where none is named"
-    for wrong in ({"policy": "signals", "preset": "careful"}, {"preset": "careful", "evaluator": "heuristic"}):
-        with pytest.raises(CragError, match="was chosen for"):
-            asked(service, **wrong)
 
 
 def test_plain_rag_has_the_model_and_the_documents_alone(service: Service) -> None:
