@@ -98,6 +98,11 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     assert not app.exception
     assert any("evil" in text for _, text in markdown_of(app))
     assert unescaped(app) == []
+    app.session_state["what_if_pieces"] = True
+    app.session_state["handed"] = {"place": "p1"}
+    app.run()
+    assert "here is the chunk alone" in shown(app) and "Evidence: " in shown(app)
+    assert unescaped(app) == []
     for page in PAGES:
         app.switch_page(page).run().run()
         assert not app.exception, page

@@ -170,13 +170,6 @@ def test_lists_and_code_keep_their_lines(meter: WordSupport) -> None:
     assert "\n" in words(blocks[3]["sentences"][0]) and words(blocks[1]["sentences"][0]) == "- Dogs: free [1]"
 
 
-def test_hostile_text_stays_text(meter: WordSupport) -> None:
-    hostile = "<img src=x onerror=alert(1)> [x](javascript:alert(1)) \u202eevil\u202c **bold** [1]."
-    (one,) = sentences(shown(answered(meter, hostile)))
-    assert words(one) == "<img src=x onerror=alert(1)> [x](javascript:alert(1)) evil **bold** [1]."
-    assert links(one) == {"[1]": "#passage-1"}
-
-
 # --- a model as judge -------------------------------------------------------------------------------------------------
 
 JUDGE = "ollama/llama3.2"

@@ -117,13 +117,3 @@ def test_decide_by_the_other_one() -> None:
     assert len(found) == 2
     found[1].click().run()
     assert acts == [("adopt", "llm")]
-
-
-def test_hostile_reasons_and_names_stay_text() -> None:
-    card = replace(JUDGE, title="<b>[x](http://evil.example)</b>")
-    run, chosen = graded(0.5, opinions=(judged(card, 0.7, reason="![x](http://evil.example/i.png) **b** <img>"),))
-    app = drawn(page, run=run, policy=chosen, evaluators=())
-    (table,) = app.table
-    texts = [str(element.value) for element in app.markdown] + [str(cell) for cell in table.value.to_numpy().ravel()]
-    texts += [str(name) for name in table.value.columns]
-    assert not any("](http" in text or "<b>" in text or "<img>" in text for text in texts)

@@ -118,13 +118,7 @@ def test_settings_say_where_the_variables_are_listed_and_take_another_host(start
     ("values", "words"),
     [
         ({"providers": "duckduckgo, bing"}, "search provider 'bing'. Known: duckduckgo, searxng, snapshot, tavily."),
-        ({"providers": "duckduck"}, "Did you mean 'duckduckgo'?"),
-        ({"providers": "duckduckgo,duckduckgo"}, "expected each provider once"),
-        ({"providers": " , "}, "expected each provider once"),
         ({"providers": "searxng"}, "names searxng, and CRAG_SEARXNG_URL is not set"),
-        ({"providers": "tavily"}, "names tavily, and TAVILY_API_KEY is not set"),
-        ({"providers": "searxng", "searxng": "nonsense"}, "expected an address such as"),
-        ({"providers": "searxng", "searxng": "http://127.0.0.1:99999"}, "expected an address such as"),
         ({"providers": "searxng", "searxng": "http://user:s3cret@box:x"}, "expected an address such as"),
     ],
 )

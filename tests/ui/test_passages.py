@@ -143,17 +143,6 @@ def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
 # Other people's text
 
 
-def test_hostile_text_stays_text() -> None:
-    text = "# A [x](javascript:alert(1))\n<img src=x onerror=alert(1)> :red[y] $z$ ~~no~~."
-    found = passage("p1", text, source="<b>a</b> [x](http://evil.example).md")
-    run = trace(policy("paper"), passages=(found,), grades=(Grade("p1", 0.5),), strips=strips_of(found, (text, 0.9)))
-    app = cards((run, policy("paper")))
-    (row,) = rows(app)
-    assert row["lines"] == [["A [x](javascript:alert(1))", True], [text.splitlines()[1], False]], "for textContent"
-    assert parts(app, "passage_head")[0]["title"] == found.source
-    assert not any("<img" in str(element.value) or "](http" in str(element.value) for element in app.markdown)
-
-
 # What if
 
 

@@ -22,7 +22,6 @@ __all__ = ["contexts", "page", "profiles"]
 Draw = Callable[[Any], None]
 
 PARTS = Path(__file__).parents[2] / "ui" / "parts"
-HOSTILE = "<img src=x onerror=alert(1)> **bold** [link](javascript:alert(1)) \u202etxt.exe\u0000\n# heading"
 
 
 def asked(**bench: Any) -> Trace:

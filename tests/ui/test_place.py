@@ -112,14 +112,6 @@ def test_a_text_that_is_found_in_part_is_said_to_be(store: PassageStore) -> None
     assert "Nothing is marked on it." in parts(app, "place")[0]["alt"]
 
 
-@pytest.mark.parametrize("name", ["<img src=x onerror=alert(1)>.pdf", "**[a](javascript:x)**.pdf", ":red[x] $a$.pdf"])
-def test_hostile_names_are_shown_as_text(store: PassageStore, name: str) -> None:
-    (passage,) = index(store, name, print_pages(TEXT))
-    app = shown(store, passage, judged(passage))
-    raw = "\n".join(element.value for element in app.markdown)
-    assert name in said(app) and name not in raw, "escaped"
-
-
 # Where the page cannot be shown
 
 

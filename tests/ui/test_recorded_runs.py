@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import press, shown
 from tests.ui.drawn import parts
-from ui.session.demos import FOLDER, Demo, demos
+from ui.session.demos import demos
 
 Start = Callable[..., AppTest]
-
-
-@pytest.fixture(params=range(len(list(FOLDER.glob("*.json")))))
-def demo(request: pytest.FixtureRequest) -> Demo:
-    return demos()[request.param]
 
 
 def test_first_page_offers_three_as_pictures_and_one_plays_as_a_story(start: Start) -> None:

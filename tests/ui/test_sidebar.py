@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from tests.judge import judging
-from tests.policy_files import PAPER, paper_with, use_folder
+from tests.policy_files import paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, header, press, shown
@@ -81,11 +80,7 @@ def test_sliders_are_told_again_what_they_hold_after_a_connection_was_made_anew(
     ("policy", "label", "thresholds", "cutoff"),
     [
         ("worst-chunk", "Conservative: 0.40 and 0.80", (0.4, 0.8), None),
-        ("worst-chunk", "Aggressive: 0.20 and 0.60", (0.2, 0.6), None),
         ("paper", "Popqa: 0.005 and 0.795", (0.005, 0.795), 0.25),
-        ("paper", "Pubhealth: 0.045 and 0.75", (0.045, 0.75), 0.25),
-        ("paper", "Arc challenge: 0.045 and 0.75", (0.045, 0.75), 0.25),
-        ("paper", "Biography: 0.045 and 0.975", (0.045, 0.975), 0.25),
     ],
 )
 def test_preset_moves_the_sliders(
@@ -140,34 +135,6 @@ def test_broken_policy_files_are_told_and_the_app_works_without_them(start: Star
     assert "CORRECT" in header(app)
 
 
-HOSTILE = "<img src=x onerror=alert(1)> [click](https://evil.example) :red[boo]"
-
-
-def test_hostile_words_in_a_policy_file_stay_words(start: Start, folder: Path) -> None:
-    own = PAPER
-    for key in ("title", "summary", "source", "name", "note"):
-        own = re.sub(rf"^{key} = .*$", f"{key} = '{HOSTILE}'", own, count=1, flags=re.MULTILINE)
-    for label in ("Correct", "Ambiguous", "Incorrect"):
-        own = own.replace(f'"{label}"', f"'{HOSTILE}'")
-    assert own.count(HOSTILE) == 8
-    (folder / "mine.toml").write_text(own, "utf-8")
-    (folder / "theirs.toml").write_text(f'"{HOSTILE}" = 1', "utf-8")
-    app = choose(start(), policy="mine")
-    assert_harmless(ask(app, PRICE))
-    assert_harmless(app.switch_page("pages/policies.py").run().run())
-
-
-def assert_harmless(app: AppTest) -> None:
-    assert not app.exception
-    elements = [
-        element for kind in ("markdown", "caption", "header", "subheader", "info") for element in getattr(app, kind)
-    ]
-    drawn = [str(element.value) for element in elements] + [button.label for button in app.button]
-    told = "\n".join([*drawn, *(element.proto.help for element in app.markdown)])
-    assert r"\<img" in told and r"\:red\[boo\]" in told
-    assert not re.search(r"(?<!\\)<img|(?<!\\)\]\(https|(?<!\\):red\[boo", told)
-
-
 def test_without_any_usable_policy_the_app_says_so(start: Start, folder: Path) -> None:
     (folder / "paper.toml").write_text("upper", "utf-8")
     app = start()
@@ -197,11 +164,8 @@ def test_own_policy_file_can_be_chosen_and_decides(start: Start, folder: Path) -
     ("environment", "words"),
     [
         ({"CRAG_CACHE": "rediss"}, "CRAG_CACHE"),
-        ({"CRAG_WEB_PROVIDERS": "bing"}, "Unknown web search provider 'bing'"),
-        ({"CRAG_WEB_PROVIDERS": "searxng"}, "CRAG_SEARXNG_URL is not set"),
         ({"CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": "nonsense", "CRAG_WEB": "ask"}, "found 'nonsense'"),
         ({"KB_AGENT_MAX_ITERATION": "3"}, "Did you mean KB_AGENT_MAX_ITERATIONS?"),
-        ({"CRAG_METRICS_PORT": "99999"}, "CRAG_METRICS_PORT"),
     ],
 )
 def test_wrong_setting_is_told_on_the_page(start: Start, environment: dict[str, str], words: str) -> None:

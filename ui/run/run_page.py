@@ -19,14 +19,13 @@ from crag_core.view.run_view import RunView, view_run
 from crag_core.view.score_words import reason_of
 from ui.run.answer_card.beside import draw_consolidated, draw_logged, draw_two_answers
 from ui.run.answer_card.card import draw_answer, draw_nearest
-from ui.run.changes import draw_changes
 from ui.run.feedback import draw_feedback, passage_feedback
 from ui.run.opinions import draw_opinions
 from ui.run.page_view import open_place
 from ui.run.passages import CardActions, draw_passages, draw_web
 from ui.run.path import draw_path
 from ui.run.run_actions import ask_opinion, draw_approval, generate, offered
-from ui.run.verdict import draw_scores, draw_verdict, headline, verdict_row
+from ui.run.verdict import draw_changes, draw_scores, draw_verdict, headline, verdict_row
 from ui.session import app_state, current_run
 from ui.session.current_run import AskPage, View
 from ui.session.fragments import fragment

@@ -15,8 +15,7 @@ from crag_core.view.score_words import reason_of
 from crag_core.view.verdict_lines import changes
 from ui.run.answer_card.card import OnGenerate, draw_answer
 from ui.run.answer_card.offer import Offer
-from ui.run.changes import counts
-from ui.run.verdict import headline
+from ui.run.verdict import counts, headline
 from ui.shell.text import paragraphs, plain
 
 

@@ -1,0 +1,147 @@
+"""A newcomer's evening on Ask, in a real browser: upload, ask, slide, look up, share, reload, and stop."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import ask, download, settled, upload
+from tests.stand_ins.engines import ScriptedModel
+from tests.stand_ins.ollama_server import OllamaServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+QUESTION = "How high is the tower of the lighthouse?"
+
+
+def test_what_is_uploaded_is_asked_and_decided_again_by_keyboard(
+    page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.pdf"
+    bad.write_bytes(b"")
+    upload(page, empty_app, lighthouse, bad)
+    expect(page.get_by_text("indexed, 2 chunks")).to_be_visible()
+    expect(page.get_by_text(re.compile("bad.pdf.*empty", re.DOTALL)).first).to_be_visible()
+
+    page.get_by_role("link", name="Ask").click()
+    page.get_by_role("button", name="Examples").click()
+    listed = page.get_by_test_id("stPopoverBody")
+    listed.get_by_role("button").first.click()
+    expect(listed).to_have_count(0)  # a list closes once something of it is chosen
+    ask(page, QUESTION)
+    verdict = page.locator("h2").first
+    expect(verdict).to_contain_text(re.compile(r"\bCORRECT|AMBIGUOUS"))
+    expect(page.get_by_role("heading", name="lighthouse.pdf, page 2")).to_be_visible()
+    expect(page.get_by_text("42 metres").first).to_be_visible()
+    page.locator("a", has_text=re.compile(r"\[\d\]")).first.click()
+    expect(page).to_have_url(re.compile("#passage-"))
+
+    # A mark of the picture, the sidebar after it, and the way back.
+    mark = page.get_by_role("slider", name=re.compile("^bar for an answer"))
+    slider = page.get_by_test_id("stSidebar").get_by_role("slider", name="Bar for an answer")
+    mark.focus()
+    page.keyboard.press("End")
+    expect(mark).to_have_attribute("aria-valuenow", "1")
+    expect(slider).to_have_value("1")
+    expect(verdict).not_to_contain_text("CORRECT")
+    expect(page.get_by_text(re.compile("^Changed: "))).to_be_visible()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    expect(mark).not_to_have_attribute("aria-valuenow", "1")
+    expect(slider).not_to_have_value("1")
+
+    # The sliders of the sidebar, between their ends, where every score leads to the same.
+    for thumb, key, told in ((0, "Home", ""), (1, "Home", r"\bCORRECT"), (0, "End", "AMBIGUOUS"), (2, "End", "")):
+        page.get_by_role("slider").nth(thumb).focus()
+        page.keyboard.press(key)
+        expect(verdict).to_contain_text(re.compile(told))
+    expect(page.locator("del", has_text="42 metres")).to_be_visible()
+    page.get_by_role("slider").nth(1).focus()
+    page.keyboard.press("End")
+    expect(verdict).to_contain_text("INCORRECT")
+    expect(page.get_by_text(re.compile(r"^\d changes$"))).to_be_visible()
+    expect(page).to_have_url(re.compile("upper="))
+    page.goto(page.url.split("#")[0])  # a link with these thresholds
+    expect(page.locator("input[type=range]").nth(1)).to_have_value("1")  # the marks of the picture come before
+
+
+INK = """(mark) => {
+  const picture = mark.parentElement.querySelector("img"), canvas = document.createElement("canvas");
+  canvas.width = picture.naturalWidth; canvas.height = picture.naturalHeight;
+  const drawn = canvas.getContext("2d"); drawn.drawImage(picture, 0, 0);
+  const part = (name, whole) => Math.round(parseFloat(mark.style[name]) / 100 * whole);
+  const [left, top] = [part("left", canvas.width), part("top", canvas.height)];
+  const {data} = drawn.getImageData(left, top, part("width", canvas.width), part("height", canvas.height));
+  let dark = 0;
+  for (let at = 0; at < data.length; at += 4) dark += data[at] < 128;
+  return dark / (data.length / 4);
+}"""
+"""The share of dark points of the page's picture under a mark."""
+
+
+def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_a_reload(
+    page: Page, other_page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
+) -> None:
+    upload(page, empty_app, lighthouse)
+    page.get_by_role("link", name="Ask").click()
+    ask(page, QUESTION)
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    verdict = page.locator("h2").first.inner_text()
+    page.get_by_role("button", name="Share").click()
+    record = tmp_path / "run.json"
+    download(page, "Record (JSON)").save_as(record)
+    page.reload()
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    assert page.locator("h2").first.inner_text() == verdict
+
+    page.get_by_role("button", name="Show in the document").first.click()
+    drawer = page.get_by_role("dialog")
+    expect(drawer.get_by_text("page 2 of 2")).to_be_visible()
+    marks = drawer.locator(".box")
+    expect(marks.first).to_be_visible()
+    told = [mark.get_attribute("title") or "" for mark in marks.all()]
+    assert any(words.startswith("Kept, score") for words in told), told
+    assert all(0.03 < mark.evaluate(INK) < 0.5 for mark in marks.all()), "there is writing under every mark"
+    drawer.get_by_role("button", name="Previous").click()
+    expect(drawer.get_by_text("Nothing of the chunk is on this page: it stands on page 2.")).to_be_visible()
+    drawer.get_by_role("button", name="Close").click()
+    expect(drawer).not_to_be_visible()
+
+    page.get_by_role("button", name="Drop").first.click()
+    expect(page.get_by_text("dropped by you").first).to_be_visible()
+    changed = page.locator("h2").first.inner_text()
+    page.get_by_role("button", name="Share").click()
+    other_page.goto(page.locator("[data-testid=stCode] code").filter(has_text="run=").inner_text())
+    expect(other_page.get_by_text("dropped by you").first).to_be_visible()
+    assert other_page.locator("h2").first.inner_text() == changed
+    expect(other_page.get_by_label("Your question")).to_have_value(QUESTION)
+
+    other_page.goto(empty_app)
+    other_page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True).click()
+    other_page.locator("input[type=file]").set_input_files(record)
+    expect(other_page.get_by_text("Retrieval: ")).to_be_visible()
+    assert other_page.locator("h2").first.inner_text() == verdict
+
+
+def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None:
+    engine = ScriptedModel(lambda messages: "word " * 400, delay_s=0.1)
+    upload(page, empty_app, lighthouse)
+    with OllamaServer(engine) as server:
+        page.get_by_role("link", name="Settings").click()
+        page.get_by_role("textbox", name="Ollama address").fill(server.url)
+        page.get_by_role("button", name="Apply").click()
+        expect(page.get_by_text("Ollama, 1 model")).to_be_visible()
+        page.get_by_role("link", name="Ask").click()
+        settled(page)
+        page.get_by_role("combobox", name="Answers written by").click()
+        page.get_by_role("option", name="smollm2").click()
+        ask(page, QUESTION)
+        expect(page.get_by_text("word word").first).to_be_visible()
+        page.get_by_role("button", name="Stop", exact=False).last.click()
+        expect(page.get_by_text("Stopped by you. This is what was written until then, unchecked.")).to_be_visible()
+        assert server.wait_for_disconnects()
+        written = server.pieces_sent
+        assert written < 400
+        expect(page.get_by_text("What was done is kept")).to_be_visible()
+        assert server.pieces_sent == written
