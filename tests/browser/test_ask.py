@@ -52,7 +52,12 @@ def test_what_is_uploaded_is_asked_and_decided_again_by_keyboard(
     expect(slider).not_to_have_value("1")
 
     # The sliders of the sidebar, between their ends, where every score leads to the same.
-    for thumb, key, told in ((0, "Home", ""), (1, "Home", r"\bCORRECT"), (0, "End", "AMBIGUOUS"), (2, "End", "")):
+    for thumb, key, told in (
+        (0, "Home", "Retrieval"),
+        (1, "Home", r"\bCORRECT"),
+        (0, "End", "AMBIGUOUS"),
+        (2, "End", "Retrieval"),
+    ):
         page.get_by_role("slider").nth(thumb).focus()
         page.keyboard.press(key)
         expect(verdict).to_contain_text(re.compile(told))

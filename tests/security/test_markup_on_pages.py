@@ -20,7 +20,7 @@ from crag_core.evaluators.policies import policy_text
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
-from tests.ui.conftest import ask, choose, home, job_named, own, press, shown, start  # noqa: F401  # fixtures among them
+from tests.ui.conftest import ask, choose, home, job_named, own, press, put_thresholds, shown, start  # noqa: F401  # fixtures among them
 from ui.session.labelled_sets import SetInUse
 
 pytestmark = pytest.mark.embedding
@@ -99,9 +99,8 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     assert any("evil" in text for _, text in markdown_of(app))
     assert unescaped(app) == []
     app.session_state["what_if_pieces"] = True
-    app.session_state["handed"] = {"place": "p1"}
-    app.run()
-    assert "here is the chunk alone" in shown(app) and "Evidence: " in shown(app)
+    put_thresholds(app, (0.1, 0.2)).run()
+    assert "Evidence: " in shown(app)
     assert unescaped(app) == []
     for page in PAGES:
         app.switch_page(page).run().run()

@@ -112,6 +112,13 @@ def test_a_text_that_is_found_in_part_is_said_to_be(store: PassageStore) -> None
     assert "Nothing is marked on it." in parts(app, "place")[0]["alt"]
 
 
+def test_hostile_names_are_shown_as_text(store: PassageStore) -> None:
+    name = "<img src=x onerror=alert(1)> **[a](javascript:x)** :red[x] $a$.pdf"
+    (passage,) = index(store, name, print_pages(TEXT))
+    app = shown(store, passage, judged(passage))
+    assert name in said(app) and name not in "\n".join(element.value for element in app.markdown), "escaped"
+
+
 # Where the page cannot be shown
 
 

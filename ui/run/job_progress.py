@@ -70,7 +70,7 @@ def draw_indexing_live(
     """Documents on their way, with a button of this key to stop it, "": without one; at their end the page anew."""
     if not job.is_running:
         st.rerun()
-    with st.container(border=bool(key), horizontal=True, vertical_alignment="center"):
+    with st.container(border=bool(key), horizontal=bool(key), vertical_alignment="center"):
         _draw_progress(job, what, idle)
         if key and access.is_administrator():
             draw_stop(job, key, hint)

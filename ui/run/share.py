@@ -80,8 +80,8 @@ def unusable(
     """Names of the parameters of an address that cannot be used where these can be chosen, by title or name."""
     fits: dict[str, Callable[[str], object]] = {
         RUN: RUN_ID.fullmatch,
-        POLICY: lambda text: text in policies or text in [one.title for one in policies.values()],
-        EVALUATOR: lambda text: text in evaluators or text in [one.title for one in evaluators.values()],
+        POLICY: lambda text: _name_of(text, policies),
+        EVALUATOR: lambda text: _name_of(text, evaluators),
         DROPPED: _MARKS.fullmatch,
         PINNED: _MARKS.fullmatch,
     }
@@ -89,13 +89,15 @@ def unusable(
     return (*wrong, *([THRESHOLDS] if THRESHOLDS in given and not _is_range(given[THRESHOLDS]) else []))
 
 
+def _name_of(text: str, known: Mapping[str, Policy] | Mapping[str, EvaluatorCard]) -> str | None:
+    """Widgets write titles into the address; in a link there may be a name."""
+    return next((name for name, one in known.items() if text in (name, one.title)), None)
+
+
 def _is_range(values: Sequence[str]) -> bool:
-    """The slider takes its two ends in any order."""
-    try:
-        lower, upper = map(float, values)
-    except ValueError:
-        return False
-    return 0.0 <= lower <= upper <= 1.0
+    """In their order, though the slider takes its two ends in any."""
+    found = app_state.shares(values, 2)
+    return found is not None and float(values[0]) == found[0]
 
 
 def edits_of(dropped: str, pinned: str, trace: Trace) -> tuple[Edits, str]:
@@ -220,10 +222,9 @@ def follow() -> None:
     for name in (DROPPED, PINNED):
         st.query_params.pop(name, None)
     for name, known in ((POLICY, policies), (EVALUATOR, evaluators)):
-        if name in given:
-            chosen = next(one for one, it in known.items() if given[name][0] in (one, it.title))
+        if name in given and (chosen := _name_of(given[name][0], known)):
             st.session_state[name] = chosen
-            if given[name] == [chosen]:  # the widget writes and reads titles
+            if given[name] == [chosen]:
                 st.query_params[name] = known[chosen].title
     if THRESHOLDS in given:  # also of a policy that has had two sliders since
         app_state.put_marks(*map(float, given[THRESHOLDS]))

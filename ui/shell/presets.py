@@ -7,6 +7,7 @@ from contextlib import suppress
 import streamlit as st
 
 from crag_core.base.errors import CragError
+from crag_core.base.text.display import readable
 from crag_core.decision.policy import Policy
 from crag_core.experiments.thresholds.preset import TunedPreset
 from ui.session import app_state, labelled_sets
@@ -33,10 +34,34 @@ def fault(preset: TunedPreset) -> str:
     return ""
 
 
-def use(preset: TunedPreset) -> None:
-    """For a callback: its evaluator and thresholds in the sidebar."""
-    app_state.choose_evaluator(preset.conditions.evaluator)
-    app_state.set_thresholds(preset.applied_to(app_state.policies()[preset.policy]))
+def draw(policy: Policy) -> None:
+    """To choose one: those kept here, and those of the policy's file, for the evaluator that it was described with."""
+    tuned = kept_for(policy.name)
+    described = policy.presets if app_state.evaluator() == policy.evaluator else ()
+    if not (tuned or described):
+        return
+    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"), st.container(key="choose_preset"):
+        for mine in tuned:
+            at = mine.applied_to(app_state.policies()[mine.policy])
+            note = f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."
+            _draw_one(mine.name, f"tuned_{mine.name}", at, note, mine.conditions.evaluator)
+        for one in described:
+            name = one.name.replace("-", " ").capitalize()
+            _draw_one(name, f"preset_{one.name}", policy.preset(one.name), one.note)
+
+
+def _draw_one(name: str, key: str, at: Policy, note: str, evaluator: str = "") -> None:
+    icon = ":material/bookmark:" if evaluator else None
+    label = f"{plain(name)}: {' and '.join(readable(at.lower, at.upper))}"
+    st.button(label, key=key, on_click=put, args=(at, evaluator), icon=icon)
+    st.caption(plain(note))
+
+
+def put(at: Policy, evaluator: str = "") -> None:
+    """For a callback: these thresholds in the sidebar, and with them an evaluator, if one is named."""
+    if evaluator:
+        app_state.choose_evaluator(evaluator)
+    app_state.set_thresholds(at)
     st.rerun()
 
 

@@ -12,8 +12,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, readable
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.web import WebOutcome
-from crag_core.decision.policy import Doubtful, Policy, Preset
-from crag_core.experiments.thresholds.preset import TunedPreset
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.view.run_view import model_name
@@ -89,14 +88,10 @@ def _draw_thresholds() -> None:
     _draw_legend(policy)
     presets.draw_in_use(policy)
     with st.container(horizontal=True):
-        tuned = presets.kept_for(policy.name)
-        # Those of the policy's file are for scores of the evaluator that it was described with.
-        described = policy.presets if app_state.evaluator() == policy.evaluator else ()
-        if described or tuned:
-            _draw_presets(policy, described, tuned)
+        presets.draw(policy)
         if (policy.thresholds, policy.refinement.top) != (start.thresholds, start.refinement.top):
             st.button(
-                "Back to the defaults", on_click=_set_thresholds, args=(start,), type="tertiary", icon=":material/undo:"
+                "Back to the defaults", on_click=presets.put, args=(start,), type="tertiary", icon=":material/undo:"
             )
 
 
@@ -105,28 +100,6 @@ def _threshold_slider(label: str, start: float | tuple[float, float], key: str, 
         label, 0.0, 1.0, start, 0.005, format="%.3g", key=key, bind="query-params", on_change=current_run.slide,
         help=hint,
     )  # fmt: skip
-
-
-def _set_thresholds(at: Policy) -> None:
-    app_state.set_thresholds(at)
-    st.rerun()
-
-
-def _draw_presets(policy: Policy, described: tuple[Preset, ...], tuned: tuple[TunedPreset, ...]) -> None:
-    with st.popover("Presets", icon=":material/bookmarks:", type="tertiary"), st.container(key="choose_preset"):
-        for mine in tuned:
-            st.button(
-                f"{plain(mine.name)}: {' and '.join(readable(mine.lower, mine.upper))}", key=f"tuned_{mine.name}",
-                on_click=presets.use, args=(mine,), icon=":material/bookmark:",
-            )  # fmt: skip
-            st.caption(plain(f"Tuned with {mine.questions} questions of {mine.labelled}: {mine.reason}."))
-        for preset in described:
-            name, at = preset.name.replace("-", " ").capitalize(), readable(preset.lower, preset.upper)
-            st.button(
-                f"{plain(name)}: {' and '.join(at)}", key=f"preset_{preset.name}", on_click=_set_thresholds,
-                args=(policy.preset(preset.name),),
-            )  # fmt: skip
-            st.caption(plain(preset.note))
 
 
 def _draw_legend(policy: Policy) -> None:
