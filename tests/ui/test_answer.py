@@ -111,6 +111,8 @@ def test_each_sentence_has_its_standing_in_a_sign_and_in_words(meter: WordSuppor
         ("none", "✗", "words not found"),
         ("unchecked", "–", "not checked"),
     ]
+    wrong = {1: "cites [1], but its words are in [2]", 3: "cites [7], which is not among its sources"}
+    assert {at: one["note"] for at, one in enumerate(found) if one["note"]} == wrong
     assert [words(one) for one in found] == [part for part in re.split(r"(?<=\.) |\n\n", MIXED)]
     assert [len(block["sentences"]) for block in data(app)["blocks"]] == [4, 1]
     assert data(app)["sum"] == (
@@ -123,17 +125,6 @@ def test_citations_lead_to_their_passages_and_an_absent_one_nowhere(meter: WordS
     assert links(found[0]) == {"[1]": "#passage-1", "[2]": "#passage-2"}
     assert words(found[0]) == "Dogs travel free on a leash [1] [2]."
     assert links(found[1]) == {} and found[1]["note"] == "cites [9], which is not among its sources"
-
-
-def test_support_in_another_excerpt_than_the_cited_one_is_said(meter: WordSupport) -> None:
-    notes = [one["note"] for one in sentences(shown(answered(meter, MIXED)))]
-    assert notes == [
-        "",
-        "cites [1], but its words are in [2]",
-        "",
-        "cites [7], which is not among its sources",
-        "",
-    ]
 
 
 def test_what_supports_a_sentence_is_shown_word_for_word_with_a_link(meter: WordSupport) -> None:
@@ -316,6 +307,3 @@ def test_a_policy_that_abstains_shows_the_nearest_sentences_only_when_opened(met
     app = shown(replace(run, settings=replace(run.settings, policy=abstaining)))
     assert parts(app, "answer") == [] and "Not certain enough for an answer" in said(app)
     assert "Closest matches; may not answer." in said(app)
-
-
-# --- speed ------------------------------------------------------------------------------------------------------------

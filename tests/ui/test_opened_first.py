@@ -125,14 +125,7 @@ def keep_no_databases(home: Path) -> None:
     put_folder(home / "audit.jsonl")
 
 
-def keep_folders(home: Path) -> None:
-    """A folder where a file is expected, and a file where a folder is."""
-    for name in ("history.db", "audit.jsonl"):
-        put_folder(home / name)
-    (home / "laboratory").write_text("a file")
-
-
-@pytest.fixture(scope="module", params=[keep_damaged, keep_no_databases, keep_folders, *mostly(keep_stale, keep_sound)])
+@pytest.fixture(scope="module", params=[keep_damaged, keep_no_databases, *mostly(keep_stale, keep_sound)])
 def kept(request: pytest.FixtureRequest, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kept") / "home"
     shutil.copytree(home, folder)

@@ -204,9 +204,6 @@ def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
     assert made.rows[0].remarks[-1] == "by hand", "the grader's own reason, not the edit's"
 
 
-# --- second opinions ------------------------------------------------------------------------------------------------
-
-
 # --- numbers that do not lie ----------------------------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ def begin(name: str, job: Job[Any, Any], about: object = None) -> None:
     job.start()
     join(name, job)
     if about is not None:
-        _forget(lambda other: not other.is_running)
+        _forget(lambda known, other: known == name and not other.is_running)
         live()[name, about] = job
 
 
@@ -103,7 +103,7 @@ def take_ended(name: str, about: object = None) -> Job[Any, Any] | None:
     if done is None or done.is_running:
         return None
     put_away(name)
-    _forget(lambda other: other is done)
+    _forget(lambda known, other: other is done)
     return done
 
 
@@ -111,6 +111,7 @@ def put_away(name: str) -> None:
     _own().pop(name, None)
 
 
-def _forget(is_over: Callable[[Job[Any, Any]], bool]) -> None:
-    for key in [key for key, one in list(live().items()) if is_over(one)]:
-        live().pop(key, None)
+def _forget(is_over: Callable[[str, Job[Any, Any]], bool]) -> None:
+    for key, one in list(live().items()):
+        if is_over(key[0], one):
+            live().pop(key, None)
