@@ -64,35 +64,29 @@ def draw_preview(found: Looked) -> None:
             st.error(plain(read.failure), icon=":material/error:", title="No record can be read")
         else:
             st.markdown(f"**{described(read)}**")
-        if read.mapping:
-            pairs = [f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping]
-            unbroken = "\u2003 ".join(one.replace(" ", "\u00a0") for one in pairs)
-            st.markdown(unbroken if _is_table(found) else "  \n".join(pairs))
+        pairs = [f"{MEANINGS[field]} :gray[←] {plain(source)}" for field, source in read.mapping]
+        unbroken = "\u2003 ".join(one.replace(" ", "\u00a0") for one in pairs)
+        st.markdown(unbroken if read.is_table else "  \n".join(pairs))
         if read.records:
             _draw_first(found)
         for remark in read.remarks:
             st.caption(f":material/info: {plain(remark)}")
         _draw_refused(found)
-        if _is_table(found) and read.columns:
+        if read.is_table and read.columns:
             with st.expander("Read other columns", icon=":material/edit:", expanded=bool(read.failure)):
                 _draw_mapping(found)
 
 
-def _is_table(found: Looked) -> bool:
-    return not (found.read.shape and SHAPES[found.read.shape].read_from)
-
-
 def _draw_shape(found: Looked) -> None:
-    names = ["", *SHAPES]
-    title = SHAPES[found.read.shape].title if found.read.shape else ""
-    automatic = f"Detected: {title}" if title and not found.shape else "Detect"
+    detected = list(SHAPES).index(found.read.shape) if found.read.shape else None
     st.selectbox(
-        "Shape", names, names.index(found.shape), key="log_shape", width=320, on_change=_change_shape, args=(found,),
-        format_func=lambda name: SHAPES[name].title if name else automatic,
+        "Shape", list(SHAPES), detected, key="log_shape", width=320, on_change=_change_shape, args=(found,),
+        format_func=lambda name: SHAPES[name].title, placeholder="Not detected",
     )  # fmt: skip
 
 
 def _change_shape(found: Looked) -> None:
+    """For a callback."""
     log_state.look(found.name, found.content, st.session_state["log_shape"])
 
 
@@ -117,7 +111,7 @@ def _change_mapping(key: str, found: Looked) -> None:
     edited, fields = st.session_state[key]["edited_rows"], list(MEANINGS)
     changes = {fields[int(row)]: cells["Read from"] for row, cells in edited.items() if "Read from" in cells}
     chosen = {field: "" if column == NOT_READ else column for field, column in changes.items()}
-    log_state.look(found.name, found.content, found.shape or found.read.shape, {**found.chosen, **chosen})
+    log_state.look(found.name, found.content, found.read.shape, {**found.chosen, **chosen})
 
 
 def _draw_refused(found: Looked) -> None:

@@ -28,12 +28,11 @@ _GRADING = "log_grading"
 
 @dataclass(frozen=True)
 class Looked:
-    """A file before anything is kept: what is read under the present mapping."""
+    """A file before anything is kept: what is read of it, with what was `chosen` for its fields."""
 
     name: str
     content: bytes
     read: ReadLog
-    shape: str
     chosen: Mapping[str, str]
 
 
@@ -48,8 +47,8 @@ class LogsPage:
 
 def look(name: str, content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None) -> None:
     """For a callback: read the file, and keep nothing yet."""
-    read = read_log(content, shape, chosen)
-    kept(LogsPage).looked = Looked(name, content, read, shape, dict(chosen or {}))
+    chosen = chosen or {}
+    kept(LogsPage).looked = Looked(name, content, read_log(content, shape, chosen), chosen)
 
 
 def look_at_sample() -> None:

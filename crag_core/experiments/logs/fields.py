@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crag_core.base.errors import BadRecord
+from crag_core.experiments.labelled.file_rows import Problem
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named
 from crag_core.experiments.logs.names import FIELDS
@@ -18,6 +19,15 @@ NEEDED = ("question", "contexts")
 _SEPARATORS = re.compile(r"[\W_]+")
 _WITHIN = ("question", "contexts", "answer", "ground_truth")
 """Fields that are looked for inside objects, too."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The records of a file, the rows that are none, and remarks on what was guessed."""
+
+    records: Sequence[LogRecord]
+    problems: Sequence[Problem]
+    remarks: tuple[str, ...]
 
 
 def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, str]:

@@ -13,8 +13,8 @@ FIELDS: dict[str, tuple[str, ...]] = {field: tuple(one["names"]) for field, one 
 MEANINGS: dict[str, str] = {field: one["meaning"] for field, one in _TOLD["fields"].items()}
 """A field, as people read it."""
 
-SAID, CHUNK, TRACE = (
-    {name: tuple(names) for name, names in _TOLD[part].items()} for part in ("said", "chunk", "trace")
+SAID, CHUNK, TRACE, STEP = (
+    {name: tuple(names) for name, names in _TOLD[part].items()} for part in ("said", "chunk", "trace", "step")
 )
 
 COLUMNS: dict[str, dict[str, str]] = _TOLD["columns"]

@@ -2,53 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import ModuleType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.file_rows import Problem, Row
+from crag_core.experiments.logs import tables, traces
 from crag_core.experiments.logs.fields import mapped
 from crag_core.experiments.logs.names import COLUMNS, FIELDS, MEANINGS
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.rows import rows_of
-from crag_core.experiments.logs.shapes import langfuse, langsmith, openinference, table
-from crag_core.experiments.logs.shapes.spans import Joined, joined
 
-_Read = Callable[[Sequence[Row], Mapping[str, str]], Joined]
 _SAMPLED = 200
 
 
 @dataclass(frozen=True)
 class Shape:
-    """`fits` looks at the first rows of a file, `read` makes records of all. `read_from` tells by field what is read;
-    empty for a table, of which some columns may have a meaning of their own in `fields`."""
+    """`fits` looks at the first rows of a file. `unpacked` makes the steps of traces of a row; None: it is a table."""
 
     title: str
     fits: Callable[[Sequence[Row]], bool]
-    read: _Read
-    read_from: Mapping[str, str] = field(default_factory=dict)
-    fields: Mapping[str, str] = field(default_factory=dict)
-
-
-def _traces(title: str, module: ModuleType) -> Shape:
-    """Of a module that makes spans of a row."""
-    return Shape(title, module.fits, lambda rows, chosen: joined(rows, module.spans_of, chosen), COLUMNS["traces"])
-
-
-def _table(title: str, fits: Callable[[Sequence[str]], bool], read: _Read, shape: str = "") -> Shape:
-    """`fits` looks at the columns."""
-    return Shape(title, lambda rows: fits(table.columns_of(rows)), read, fields=COLUMNS.get(shape, {}))
+    unpacked: Callable[[Row], Iterator[traces.Step]] | None = None
 
 
 SHAPES = {
-    "openinference": _traces("OpenInference spans (Phoenix)", openinference),
-    "langsmith": _traces("LangSmith runs", langsmith),
-    "langfuse": _traces("Langfuse traces", langfuse),
-    "phoenix-documents": _table("Phoenix: retrieved documents", table.is_phoenix, table.read, "phoenix"),
-    "ragas": _table("ragas dataset", table.is_ragas, table.read_ragas, "ragas"),
-    "table": _table("Table: a record a row", lambda columns: True, table.read),
+    "openinference": Shape("OpenInference spans (Phoenix)", traces.fits_openinference, traces.unpack_openinference),
+    "langsmith": Shape("LangSmith runs", traces.fits_langsmith, traces.unpack_langsmith),
+    "langfuse": Shape("Langfuse traces", traces.fits_langfuse, traces.unpack_langfuse),
+    "phoenix-documents": Shape("Phoenix: retrieved documents", tables.fits_phoenix),
+    "ragas": Shape("ragas dataset", tables.fits_ragas),
+    "table": Shape("Table: a record a row", lambda rows: True),
 }
 """By name, in the order in which they are tried."""
 
@@ -62,12 +46,16 @@ class ReadLog:
     """
 
     shape: str
-    mapping: tuple[tuple[str, str], ...]
-    columns: tuple[str, ...]
-    records: tuple[LogRecord, ...]
-    problems: tuple[Problem, ...]
-    remarks: tuple[str, ...]
     failure: str = ""
+    mapping: tuple[tuple[str, str], ...] = ()
+    columns: tuple[str, ...] = ()
+    records: tuple[LogRecord, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_table(self) -> bool:
+        return not self.shape or SHAPES[self.shape].unpacked is None
 
 
 def read_log(content: bytes, shape: str = "", chosen: Mapping[str, str] | None = None) -> ReadLog:
@@ -83,24 +71,29 @@ def read_log(content: bytes, shape: str = "", chosen: Mapping[str, str] | None =
     try:
         rows, problems, remarks = rows_of(content)
     except BadRecord as error:
-        return ReadLog(shape, (), (), (), (), (), str(error))
+        return ReadLog(shape, str(error))
     if not rows:
         first = problems[0].message if problems else "This file has no rows."
-        return ReadLog(shape, (), (), (), tuple(problems), remarks, f"No row can be read. {first}")
+        return ReadLog(shape, f"No row can be read. {first}", problems=tuple(problems), remarks=remarks)
     name = shape or next(name for name, one in SHAPES.items() if one.fits(rows[:_SAMPLED]))
-    columns, read_from = table.columns_of(rows), SHAPES[name].read_from
-    chosen = {field: one for field, one in SHAPES[name].fields.items() if one in ("", *columns)} | chosen
-    sources = read_from or mapped(columns, chosen)
-    told = {**sources, **{field: path for field, path in chosen.items() if path}}
-    mapping = tuple((field, told[field]) for field in MEANINGS if field in told)
+    columns, unpacked = tables.columns_of(rows), SHAPES[name].unpacked
+    if unpacked is None:
+        own = {field: one for field, one in COLUMNS.get(name, {}).items() if one in ("", *columns)}
+        sources = mapped(columns, own | chosen)
+    else:
+        sources = COLUMNS["traces"] | {field: path for field, path in chosen.items() if path}
+    read = ReadLog(name, "", tuple((field, sources[field]) for field in MEANINGS if field in sources), columns)
     try:
-        found = SHAPES[name].read(rows, chosen)
+        if unpacked is None:
+            found = tables.read(rows, columns, sources, is_ragas=name == "ragas")
+        else:
+            found = traces.read(rows, unpacked, chosen)
     except BadRecord as error:
-        return ReadLog(name, mapping, columns, (), tuple(problems), remarks, str(error))
+        return replace(read, failure=str(error), problems=tuple(problems), remarks=remarks)
     everything = tuple(sorted((*problems, *found.problems), key=lambda one: one.row))
     failure = "" if found.records else f"No record can be read. Row {everything[0].row}: {everything[0].message}"
     records = _with_own_ids(found.records)
-    return ReadLog(name, mapping, columns, records, everything, (*remarks, *found.remarks), failure)
+    return replace(read, failure=failure, records=records, problems=everything, remarks=(*remarks, *found.remarks))
 
 
 def _with_own_ids(records: Sequence[LogRecord]) -> tuple[LogRecord, ...]:

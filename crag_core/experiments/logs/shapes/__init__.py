@@ -1,1 +1,0 @@
-"""One file a shape of log; each reads rows into records, or tells why not."""
