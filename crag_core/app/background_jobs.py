@@ -15,7 +15,6 @@ from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.steps import Step, StepState
-from crag_core.experiments.batch import Controls
 from crag_core.pipeline.run import Listener, Run
 from crag_core.pipeline.run_queue import Ticket
 from crag_core.trace.trace import Trace
@@ -30,8 +29,8 @@ _NICENESS = 5
 class Job(Generic[P, R]):
     """Something done in a thread of its own, once `start` is called (again does nothing).
 
-    `work` is given the job: it tells its `progress`, and heeds `cancel` or the whole of `controls`. What it returns is
-    the `result`, and what ends it early the `error`, or the `bug` where it is one of ours. `owner` is who asked, ""
+    `work` is given the job: it tells its `progress`, and heeds `cancel`. What it returns is the `result`, and
+    what ends it early the `error`, or the `bug` where it is one of ours. `owner` is who asked, ""
     where nobody signs in; `ticket` is its place in line, None where it needs none.
 
     When the program ends it is stopped, and waited for unless `can_be_left`; if it still goes on, `give_up` is called.
@@ -51,7 +50,7 @@ class Job(Generic[P, R]):
         self.result: R | None = None
         self.error: CragError | None = None
         self.bug: Exception | None = None
-        self.controls = Controls()
+        self.cancel = threading.Event()
         self.started_at = time.monotonic()
         self.can_be_left = False
         """For work that cannot be stopped, and of which nothing would be kept."""
@@ -70,10 +69,6 @@ class Job(Generic[P, R]):
                 self._thread.start()
 
     @property
-    def cancel(self) -> threading.Event:
-        return self.controls.cancel
-
-    @property
     def is_running(self) -> bool:
         """From the beginning, before it is started too."""
         return not self._is_over
@@ -82,18 +77,8 @@ class Job(Generic[P, R]):
     def is_stopping(self) -> bool:
         return self.cancel.is_set() and self.is_running
 
-    @property
-    def is_paused(self) -> bool:
-        return self.controls.pause.is_set()
-
     def stop(self) -> None:
         self.cancel.set()
-
-    def pause(self) -> None:
-        self.controls.pause.set()
-
-    def go_on(self) -> None:
-        self.controls.pause.clear()
 
     def tell(self, progress: P) -> None:
         self.progress = progress

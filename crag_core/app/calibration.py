@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from threading import Event
 
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
@@ -13,7 +14,7 @@ from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.named.files import OnStatus, no_status
 from crag_core.evaluators.named.names import parse_name
 from crag_core.evaluators.policies import DEFAULT
-from crag_core.experiments.batch import Controls, OnSetProgress, TakeTurn, at_once, score
+from crag_core.experiments.batch import OnSetProgress, TakeTurn, at_once, score
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.evaluators import calibrate as fitted
 from crag_core.experiments.labelled.graded import cases
@@ -56,7 +57,7 @@ def calibrate(
     labelled: LabelledSet | None = None,
     *,
     bench: Workbench | None = None,
-    controls: Controls | None = None,
+    cancel: Event | None = None,
     on_progress: OnSetProgress = lambda progress: None,
     tell: OnStatus = no_status,
     take_turn: TakeTurn = at_once,
@@ -66,10 +67,9 @@ def calibrate(
 
     The newest files of the hub count, and stay those that are used until the next calibration. Raises `CragError`.
     """
-    controls = controls or Controls()
-    parsed = parse_name(name)
-    judge = NamedEvaluator(parsed, tell=tell)
-    bench = bench or (workbench if labelled else sample_bench(workbench, tell, controls.cancel))
+    cancel = cancel or Event()
+    judge = NamedEvaluator(parse_name(name), tell=tell)
+    bench = bench or (workbench if labelled else sample_bench(workbench, tell, cancel))
     labelled = labelled or sample_questions()
     policy = workbench.policy(DEFAULT)
     choice = Choice(policy, judge.card.name, top_k=bench.config.top_k, collection=labelled.collection)
@@ -77,7 +77,7 @@ def calibrate(
     conditions = bench.conditions(engine, labelled.questions)
     log = workbench.experiments.scores(conditions)
     done = score(
-        labelled.questions, engine, log, time.monotonic, workers=1, sentences=False, controls=controls,
+        labelled.questions, engine, log, time.monotonic, workers=1, sentences=False, cancel=cancel,
         on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
     )  # fmt: skip
     if done.failed or done.done < done.total:

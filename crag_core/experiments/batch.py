@@ -1,4 +1,4 @@
-"""Runs many questions, several at a time, with pause, stop, resume and an estimate of the time left; grades a set."""
+"""Runs many questions, several at a time, with stop, resume and an estimate of the time left; grades a set."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from threading import Event
 from typing import Protocol, TypeVar
 
 from crag_core.base import errors
 from crag_core.base.concurrency import remembered
-from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.base.text.words import fold
@@ -44,14 +43,6 @@ class SetProgress:
     left: float | None = None
 
 
-@dataclass(frozen=True)
-class Controls:
-    """What others do to it: `cancel` ends it after the questions under way, `pause` holds it while set."""
-
-    cancel: Cancel = field(default_factory=Event)
-    pause: Event = field(default_factory=Event)
-
-
 OnSetProgress = Callable[[SetProgress], None]
 TakeTurn = Callable[[Cancel], AbstractContextManager[object]]
 """What each question is done within: it may wait there until it is its turn, or until the flag is set."""
@@ -69,12 +60,13 @@ def run_batch(
     *,
     total: int,
     workers: int = 1,
-    controls: Controls,
+    cancel: Event,
     on_progress: OnSetProgress,
     take_turn: TakeTurn = at_once,
 ) -> SetProgress:
     """`do` each of `todo`, which tells why it failed; what it made it has kept by then. `total` counts those done
-    before too. Raises the error of the last question where `FAILURES` of them failed in a row, or all did.
+    before too; `cancel` ends it after those under way. Raises the error of the last question where `FAILURES` of them
+    failed in a row, or all did.
     """
     waiting, last, in_a_row = iter(todo), None, 0
     times = deque([clock()], maxlen=_RECENT + 1)
@@ -82,9 +74,7 @@ def run_batch(
     on_progress(progress)
 
     def work(asked: Asked) -> CragError | None:
-        while controls.pause.is_set() and not controls.cancel.wait(POLL_SECONDS):
-            pass
-        with take_turn(controls.cancel):
+        with take_turn(cancel):
             return do(asked)
 
     with ThreadPoolExecutor(workers, thread_name_prefix="batch") as pool:
@@ -100,12 +90,12 @@ def run_batch(
                     times.append(clock())
                     progress = _further(progress, error is None, times)
                     on_progress(progress)
-                if in_a_row >= FAILURES or controls.cancel.is_set():
-                    controls.cancel.set()
+                if in_a_row >= FAILURES or cancel.is_set():
+                    cancel.set()
                     continue
                 going |= {pool.submit(work, asked) for asked in islice(waiting, len(ended))}
         except BaseException:  # Ctrl-C too must not wait for all that the pool still holds
-            controls.cancel.set()
+            cancel.set()
             raise
     if last and (in_a_row >= FAILURES or progress.failed == len(todo)):
         raise last
@@ -141,7 +131,7 @@ def score(
     workers: int = 1,
     sentences: bool = True,
     recorded: Recorded | None = None,
-    controls: Controls | None = None,
+    cancel: Event | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
     take_turn: TakeTurn = at_once,
 ) -> SetProgress:
@@ -150,7 +140,7 @@ def score(
     `sentences`: score those of passages that hold a known answer too, and of a log's record those of all. Raises as
     `run_batch` does.
     """
-    controls, logs = controls or Controls(), recorded or {}
+    cancel, logs = cancel or Event(), recorded or {}
     known = keeper.keys()
     todo = [question for question in questions if question.key not in known]
     remembered.forget_all()  # what an earlier run has read would take no time
@@ -160,14 +150,14 @@ def score(
             own = prepared(engine, asked, logs)
         except BadRecord as error:
             return error
-        trace = _grade(asked, own, sentences, Run(cancel=controls.cancel))
+        trace = _grade(asked, own, sentences, Run(cancel=cancel))
         failure = failure_of(trace)
         if failure is None:
             keeper.add(scored_from(trace, asked), trace)
         return failure
 
     return run_batch(
-        todo, do, clock, total=len(questions), workers=workers, controls=controls, on_progress=on_progress,
+        todo, do, clock, total=len(questions), workers=workers, cancel=cancel, on_progress=on_progress,
         take_turn=take_turn,
     )  # fmt: skip
 

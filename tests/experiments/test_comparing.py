@@ -16,7 +16,7 @@ from crag_core.base.types.steps import Usage
 from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import plain_rag
 from crag_core.evaluators.support.by_model import ModelSupport
-from crag_core.experiments.batch import Controls, SetProgress
+from crag_core.experiments.batch import SetProgress
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_each, run_set
 from crag_core.experiments.comparison.table import Table
@@ -64,10 +64,10 @@ class Field:
     def run(
         self,
         asked: tuple[LabelledQuestion, ...],
-        controls: Controls | None = None,
+        cancel: threading.Event | None = None,
         on_progress: Callable[[SetProgress], None] = lambda scoring: None,
     ) -> SetProgress:
-        return run_set(asked, self.contenders, self.bench.clock, controls=controls, on_progress=on_progress)
+        return run_set(asked, self.contenders, self.bench.clock, cancel=cancel, on_progress=on_progress)
 
     def break_for(self, pipeline: str, at: Callable[[str], bool], error: CragError) -> None:
         """Writing the answer fails under one configuration, for some questions."""
@@ -144,9 +144,9 @@ def test_another_configuration_runs_alone_where_the_others_have_run() -> None:
 
 
 def test_a_stop_between_two_configurations_keeps_the_first_and_goes_on_with_the_second() -> None:
-    field, controls = Field(), Controls()
-    field.books[0].before = controls.cancel.set
-    done = field.run(questions(5), controls)
+    field, cancel = Field(), threading.Event()
+    field.books[0].before = cancel.set
+    done = field.run(questions(5), cancel)
     assert done.done == done.failed == 0, "a question that was stopped is neither done nor failed"
     assert [len(book.rows) for book in field.books] == [1, 0]
     (first,) = field.books[0].added

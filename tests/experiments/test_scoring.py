@@ -1,4 +1,4 @@
-"""Grading a labelled set: once, in the face of stops, kills, faults and pauses."""
+"""Grading a labelled set: once, in the face of stops, kills and faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.errors import CragError, ModelUnavailable, ScoresUnavailable
-from crag_core.experiments.batch import Controls, SetProgress, score
+from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import ScoredQuestion, conditions_of
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.trace.trace import Trace
@@ -85,35 +85,17 @@ def test_sentences_are_scored_where_a_known_answer_stands() -> None:
 
 
 def test_a_stop_keeps_what_was_graded_and_the_next_time_goes_on() -> None:
-    bench, book, controls = Bench(), Book(), Controls()
+    bench, book, cancel = Bench(), Book(), threading.Event()
 
     def stop(scoring: SetProgress) -> None:
         if scoring.done == 2:
-            controls.cancel.set()
+            cancel.set()
 
-    done = score(questions(50), bench.pipeline, book, bench.clock, controls=controls, on_progress=stop)
+    done = score(questions(50), bench.pipeline, book, bench.clock, cancel=cancel, on_progress=stop)
     assert 2 <= done.done < 10 and len(book.rows) == done.done
     before = len(bench.retriever.asked)
     score(questions(50), bench.pipeline, book, bench.clock)
     assert len(book.rows) == 50 and len(bench.retriever.asked) <= 50 + (before - done.done)
-
-
-@pytest.mark.parametrize("ends", ["goes on", "is stopped"])
-def test_a_pause_holds_it_until_it_is_over(ends: str) -> None:
-    bench, book, controls = Bench(), Book(), Controls()
-    controls.pause.set()
-    thread = threading.Thread(
-        target=score, args=(questions(4), bench.pipeline, book, bench.clock), kwargs={"controls": controls}
-    )
-    thread.start()
-    time.sleep(0.3)
-    assert not book.rows
-    if ends == "goes on":
-        controls.pause.clear()
-    else:
-        controls.cancel.set()
-    thread.join(10)
-    assert not thread.is_alive() and len(book.rows) == (4 if ends == "goes on" else 0)
 
 
 def test_several_at_a_time() -> None:

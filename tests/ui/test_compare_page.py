@@ -329,16 +329,12 @@ def test_the_table_has_every_figure_and_the_files_the_same(
     assert all(unescape(report).count(name) for name in ("Plain RAG", "nothing is graded", "policy Paper", "mine"))
 
 
-def test_a_set_on_the_way_can_be_paused_and_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
+def test_a_set_on_the_way_can_be_stopped_and_is_taken_up(start: Start, own: Path, gate: Gate) -> None:
     app = with_set(start, own)
     press(app, "Run 5 questions")
     gate.reach(app)
     assert not app.exception and ":shimmer[Running] 0 of 5" in _progress(app)
     assert button(app, "versus_keep").disabled
-    button(app, "versus_set_pause").click().run()
-    assert "Paused" in _progress(app)
-    button(app, "versus_set_go_on").click().run()
-    assert ":shimmer[Running]" in _progress(app)
     app.segmented_control(key="versus_what").set_value("One question").run()
     assert ":shimmer[Running]" in _progress(app), "it is seen wherever one looks"
     assert next(one for one in app.button if one.label == "Compare").disabled

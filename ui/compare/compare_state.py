@@ -195,7 +195,7 @@ def start_set(labelled: LabelledSet) -> None:
             for one, pipeline in zip(chosen, pipelines, strict=True)
         ]
         job.progress = run_set(
-            labelled.questions, contenders, time.perf_counter, controls=job.controls, on_progress=job.tell,
+            labelled.questions, contenders, time.perf_counter, cancel=job.cancel, on_progress=job.tell,
             prepare=lambda: warm_up(pipelines, job.cancel), take_turn=turns,
             recorded=workbench.recorded(labelled.questions),
         )  # fmt: skip

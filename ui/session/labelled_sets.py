@@ -77,7 +77,7 @@ def start_grading(name: str, questions: Sequence[Gradable], about: object = None
     def work(job: SetJob) -> SetProgress:
         book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
         job.progress = score(
-            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, controls=job.controls,
+            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, cancel=job.cancel,
             on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
         )  # fmt: skip
         return job.progress

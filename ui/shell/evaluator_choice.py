@@ -153,7 +153,7 @@ def start(name: str, labelled: LabelledSet | None) -> None:
 
     def work(job: CalibrationJob) -> KeptEvaluator:
         return calibrate(
-            workbench, name, labelled, controls=job.controls, on_progress=job.tell, tell=job.tell, take_turn=turns
+            workbench, name, labelled, cancel=job.cancel, on_progress=job.tell, tell=job.tell, take_turn=turns
         )
 
     starting: str | SetProgress = "Starting"

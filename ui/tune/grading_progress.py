@@ -79,7 +79,7 @@ def _draw_running() -> None:
 
 
 def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
-    """For a fragment: the progress of a job over a labelled set, with pause and stop for who may; gone when it is."""
+    """For a fragment: the progress of a job over a labelled set, with a stop for who may; gone when it is."""
     if job is None or not job.is_running:
         st.rerun()
         return
@@ -89,16 +89,12 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
             st.progress(0.0, ":shimmer[Waiting for the documents …]")
         else:
             count = batch.done + batch.failed
-            now = "Paused" if job.is_paused else f":shimmer[{doing}] {count} of {batch.total}{_format_left(batch.left)}"
             failed = f", {batch.failed} failed" if batch.failed else ""
-            st.progress(count / max(batch.total, 1), f"{now}{failed}")
+            now = f":shimmer[{doing}] {count} of {batch.total}{_format_left(batch.left)}{failed}"
+            st.progress(count / max(batch.total, 1), now)
         if not access.is_administrator():
             return
         with st.container(horizontal=True, vertical_alignment="center"):
-            if job.is_paused:
-                st.button("Continue", on_click=job.go_on, icon=":material/play_arrow:", key=f"{key}_go_on")
-            else:
-                st.button("Pause", on_click=job.pause, icon=":material/pause:", key=f"{key}_pause")
             draw_stop(job, f"{key}_stop")
             st.caption(f"What is {done} is kept, whatever happens.")
 

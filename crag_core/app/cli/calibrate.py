@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from threading import Event
 
 from crag_core.app.calibration import SAMPLE, calibrate
 from crag_core.app.cli.options import interruptible, open_set
@@ -11,7 +12,6 @@ from crag_core.app.cli.tune import Progress
 from crag_core.app.workbench import Workbench
 from crag_core.base.text.display import readable
 from crag_core.evaluators.named.names import SHOWN_FORMS, parse_name
-from crag_core.experiments.batch import Controls
 from crag_core.experiments.evaluators import KeptEvaluator
 
 
@@ -32,11 +32,11 @@ def run(options: argparse.Namespace) -> int:
     name = str(parse_name(options.evaluator))
     workbench = Workbench()
     opened = open_set(options.set, workbench) if options.set not in (None, SAMPLE) else None
-    controls = Controls()
-    with interruptible(controls, "is graded"):
+    cancel = Event()
+    with interruptible(cancel, "is graded"):
         kept = calibrate(
             workbench, name, opened.labelled if opened else None, bench=opened.workbench if opened else None,
-            controls=controls, on_progress=Progress("graded"), tell=lambda line: print(line, file=sys.stderr),
+            cancel=cancel, on_progress=Progress("graded"), tell=lambda line: print(line, file=sys.stderr),
         )  # fmt: skip
     print(told(kept))
     return 0

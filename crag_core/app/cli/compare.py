@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from threading import Event
 from typing import Any
 
 from crag_core.app.choice import KEYS, Configuration, read_configurations
@@ -18,7 +19,7 @@ from crag_core.app.cli.tune import Progress
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError
 from crag_core.evaluators.policies import DEFAULT, PLAIN
-from crag_core.experiments.batch import Controls, Keeper
+from crag_core.experiments.batch import Keeper
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_set, warm_up
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
@@ -56,17 +57,17 @@ def compare(options: argparse.Namespace) -> int:
         Contender(workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, workbench, questions))
         for one in wanted
     ]
-    controls = Controls()
-    with interruptible(controls, "was run"):
+    cancel = Event()
+    with interruptible(cancel, "was run"):
         done = run_set(
             questions,
             contenders,
             time.perf_counter,
             judged=opened.judged,
             recorded=workbench.recorded(questions),
-            controls=controls,
+            cancel=cancel,
             on_progress=Progress("run"),
-            prepare=lambda: warm_up([one.engine for one in contenders], controls.cancel),
+            prepare=lambda: warm_up([one.engine for one in contenders], cancel),
         )
     table = Table(questions, {one.name: each.keeper.load() for one, each in zip(wanted, contenders, strict=True)})
     lines = {one.name: _described(one, workbench) for one in wanted}

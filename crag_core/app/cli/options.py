@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 
 from crag_core.app.calibration import apart
 from crag_core.app.workbench import Workbench
@@ -17,7 +18,6 @@ from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.policies import DEFAULT
-from crag_core.experiments.batch import Controls
 from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
@@ -126,12 +126,12 @@ def open_set(named: str, workbench: Workbench) -> Opened:
 
 
 @contextmanager
-def interruptible(controls: Controls, done: str) -> Iterator[None]:
+def interruptible(cancel: Event, done: str) -> Iterator[None]:
     """Around the questions of a set, of which what was `done` is kept: Ctrl-C stops them, and the exit code is 130."""
     try:
         yield
     except KeyboardInterrupt:
-        controls.cancel.set()
+        cancel.set()
         print(f"\nstopped; what {done} is kept, and the same command continues from there", file=sys.stderr)
         raise SystemExit(130) from None
 

@@ -29,7 +29,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import readable
-from crag_core.experiments.batch import Controls, SetProgress, score
+from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected, Gradable
 from crag_core.experiments.statistics.calibration import calibrated
@@ -143,11 +143,11 @@ def grade(options: argparse.Namespace) -> Graded:
 
 def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, workbench: Workbench) -> Conditions:
     """Grade what is not graded yet, and tell under which conditions. Raises `CragError` where one could not be."""
-    controls, conditions = Controls(), workbench.conditions(engine, questions)
-    with interruptible(controls, "is graded"):
+    cancel, conditions = threading.Event(), workbench.conditions(engine, questions)
+    with interruptible(cancel, "is graded"):
         done = score(
             questions, engine, workbench.experiments.scores(conditions), time.monotonic,
-            workers=workbench.scoring_workers, controls=controls, on_progress=Progress("graded"),
+            workers=workbench.scoring_workers, cancel=cancel, on_progress=Progress("graded"),
             recorded=workbench.recorded(questions),
         )  # fmt: skip
     if done.failed:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event
 
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
 from crag_core.experiments.batch import (
-    Controls,
     Keeper,
     OnSetProgress,
     Recorded,
@@ -64,7 +64,7 @@ def run_set(
     *,
     judged: Judged | None = None,
     recorded: Recorded | None = None,
-    controls: Controls | None = None,
+    cancel: Event | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
     prepare: Callable[[], None] | None = None,
     take_turn: TakeTurn = at_once,
@@ -75,7 +75,7 @@ def run_set(
     but not one that broke off or whose answer could not be measured, for it would count as whole. Raises as
     `run_batch` does.
     """
-    controls, grades, logs = controls or Controls(), judged or {}, recorded or {}
+    cancel, grades, logs = cancel or Event(), judged or {}, recorded or {}
     known = [contender.keeper.load().keys() for contender in contenders]  # of rows that can be read
     todo = [asked for asked in questions if not all(asked.key in keys for keys in known)]
 
@@ -89,7 +89,7 @@ def run_set(
             except BadRecord as error:
                 return error
             remembered.forget_all()
-            trace = engine.run(asked.question, Run(cancel=controls.cancel))
+            trace = engine.run(asked.question, Run(cancel=cancel))
             broken = failure_of(trace) or unmeasured(trace)
             if isinstance(broken, Stopped):
                 return broken
@@ -102,7 +102,7 @@ def run_set(
     if todo and prepare:
         on_progress(SetProgress(total - len(todo), total))
         prepare()
-    return run_batch(todo, do, clock, total=total, controls=controls, on_progress=on_progress, take_turn=take_turn)
+    return run_batch(todo, do, clock, total=total, cancel=cancel, on_progress=on_progress, take_turn=take_turn)
 
 
 def _without_pause(engine: QuestionRunner) -> QuestionRunner:
