@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.guarantee import Pair
 from crag_core.experiments.thresholds.objective import Costs, Objective, find_plateau, losses, surface
-from crag_core.experiments.thresholds.recommend import Recommendation, card, halves, recommend, shrink
+from crag_core.experiments.thresholds.recommend import (
+    Recommendation,
+    card,
+    compare,
+    halves,
+    is_better_somewhere,
+    recommend,
+    shrink,
+)
 from crag_core.experiments.thresholds.threshold_board import grid, rate
 from tests.builders import policy
 from tests.experiments.made_up_sets import board, case, drawn
@@ -166,6 +174,12 @@ def test_yours_is_not_kept_without_a_word_where_it_breaks_the_limit(seed: int, a
     assert found.keeps_limit == (chosen <= 0.1) and (chosen <= yours or yours <= 0.1)
     if found.broken:
         assert f"{yours:.1%} confidently wrong, at most 10.0% asked for" in found.broken
+
+
+def test_more_answers_are_better_where_nothing_else_differs() -> None:
+    seen, free = board(*(case(n, Expected.CORRECT, 0.5) for n in range(4))), Objective(Costs(0, 0, 0, 0, 0))
+    more, less = compare(seen, free, (("more", 0.3, 0.4), ("less", 0.3, 0.6)))
+    assert is_better_somewhere(more, less, free) and not is_better_somewhere(less, more, free)
 
 
 def sure_of_all(upper: float) -> Recommendation:

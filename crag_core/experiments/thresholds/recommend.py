@@ -242,7 +242,7 @@ def accept(
     keep = "" if promised or is_nearer else _why_keep(board, objective, own, chosen.pair, broken, misses, names)
     if np.allclose(own, chosen.pair, rtol=0, atol=1e-6):  # but for the rounding of a file
         keep = "The best pair that was found is yours."
-    elif not (keep or _is_better_somewhere(other, mine, objective)):
+    elif not (keep or is_better_somewhere(other, mine, objective)):
         figures = beside(other, mine, objective)
         keep = f"On {len(board)} held-out questions the best other pair is better in none of these: {figures}."
         if promised and not promised.covers(*own):
@@ -360,7 +360,7 @@ def _figure(name: str, value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}" if name == "cost" else f"{value:.0%}"
 
 
-def _is_better_somewhere(one: Compared, other: Compared, objective: Objective) -> bool:
+def is_better_somewhere(one: Compared, other: Compared, objective: Objective) -> bool:
     """Whether a figure that is shown of `one` is better than that of `other`."""
     own = card(other, objective)
     gains = {name: (own[name] or 0.0) - (value or 0.0) for name, value in card(one, objective).items()}
