@@ -2,9 +2,9 @@
 
 import streamlit as st
 
+from crag_core.storage.history.runs import Selection
 from ui.history import history_state
 from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
-from ui.history.history_state import Filter
 from ui.history.run_detail import draw_selected
 from ui.history.run_list import draw_filter, draw_head, draw_table, retention
 from ui.session import access, app_state
@@ -14,13 +14,12 @@ from ui.shell.text import plain
 
 
 def draw_runs() -> None:
-    titles = history_state.policies()
-    chosen = draw_filter(titles)
-    found = history_state.listed(chosen, titles)
+    chosen = draw_filter(history_state.policies())
+    found = history_state.listed(chosen)
     if not found.of:
         draw_nothing()
         return
-    draw_head(found, app_state.workbench().history.days, is_filtered=chosen != Filter())
+    draw_head(found, app_state.workbench().history.days, is_filtered=chosen != Selection(asked_by=chosen.asked_by))
     actions = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     if not found.count:
         st.info("No run matches this filter.", icon=":material/search_off:")

@@ -114,13 +114,13 @@ def test_find_open_compare_delete_export_and_import(
     lines = Path(download(page, "Export 2 runs").path()).read_bytes()
     assert [json.loads(line)["id"] for line in lines.splitlines()] == ["run-29", "run-26"]
     page.get_by_role("button", name="Delete 2 selected runs").click()
-    expect(page.get_by_role("dialog").get_by_text("Deletes 2 runs with records")).to_be_visible()
+    expect(page.get_by_text("Deletes 2 runs with records")).to_be_visible()
     check(page, "deleting")
-    page.get_by_role("dialog").get_by_role("button", name="Keep").click()
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Deletes 2 runs with records")).to_be_hidden()
     assert history.count() == 30
     page.get_by_role("button", name="Delete 2 selected runs").click()
-    page.get_by_role("dialog").get_by_role("button", name="Delete 2 runs").click()
+    page.get_by_role("button", name="Delete 2 runs for good").click()
     expect(page.get_by_role("heading", name="28 runs", exact=True)).to_be_visible()
     file = tmp_path / "records.jsonl"
     file.write_bytes(lines + b"not a record\n")

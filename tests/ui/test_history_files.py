@@ -37,7 +37,7 @@ def test_a_line_that_is_no_record_is_told_and_the_others_go_in() -> None:
     future = json.dumps(json.loads(lines[0]) | {"schema": 99}).encode()
     bad = [b"not JSON", b"[1, 2]", b'"text"', b"\xff\xfe", b"[" * 100_000, future, b'{"schema": 3}', b"NaN"]
     done, found = taken(b"\r\n".join([lines[0], *bad, b"", lines[1]]))
-    assert [trace.id for trace in found] == ["one", "two"] and (done.taken, done.refused_count) == (2, len(bad))
+    assert [trace.id for trace in found] == ["one", "two"] and (done.taken, len(done.refused)) == (2, len(bad))
     assert [line.partition(":")[0] for line in done.refused] == [f"Line {number}" for number in range(2, 2 + len(bad))]
     assert "schema 99" in done.refused[5]
 
@@ -60,4 +60,4 @@ def test_a_file_that_is_too_large_or_empty_is_refused_whole(
 
 def test_a_record_that_share_has_saved_is_one_record() -> None:
     done, found = taken(run("shared").to_json().encode())
-    assert (done.taken, done.refused_count) == (1, 0) and found == [run("shared")]
+    assert (done.taken, done.refused) == (1, ()) and found == [run("shared")]

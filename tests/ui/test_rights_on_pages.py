@@ -14,7 +14,6 @@ from streamlit.testing.v1 import AppTest
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
-from crag_core.storage.history.runs import EVERYTHING
 from tests.storage.history_parts import whole_run
 from tests.ui.conftest import ask, job_named, press, shown
 from ui.session import access, background
@@ -190,6 +189,9 @@ def test_another_person_reads_what_is_shared_changes_none_of_it_and_sees_no_run(
     workbench = Workbench(Config(home=own))
     app = ask(open_page(start, own), "How much does the crane lift?")
     id_ = app.session_state["trace"].id
+    click_as_bob(open_page(start, own, "pages/history.py"), visitor, "Delete 1 run for good")
+    assert [run.id for run in workbench.history.search()] == [id_]
+    visitor.address = ANN
     app = press(open_page(start, own, "pages/logs.py"), "Try a sample log")
     press(app, next(button.label for button in app.button if button.label.startswith("Import ")))
     (log,) = workbench.experiments.log_names()
@@ -214,9 +216,7 @@ def test_another_person_reads_what_is_shared_changes_none_of_it_and_sees_no_run(
     app = ask(open_page(start, own), "How much does the crane lift?")
     kept = {run.id: run.asked_by for run in workbench.history.search()}
     assert kept == {id_: ANN, app.session_state["trace"].id: BOB}
-    app = open_page(start, own, "pages/history.py")
-    app.session_state["HistoryPage"].to_delete = EVERYTHING, 2  # as if the page had offered him all of them
-    press(app.run(), "Delete 2 runs")
+    press(open_page(start, own, "pages/history.py"), "Delete 1 run for good")
     assert [run.id for run in workbench.history.search()] == [id_]
 
 

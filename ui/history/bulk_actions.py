@@ -16,11 +16,11 @@ from crag_core.storage.history.runs import KeptRun, Selection
 from crag_core.trace.trace import Trace
 from ui.compare.side_by_side import open_on_ask
 from ui.history import history_state
-from ui.history.history_state import HistoryPage, Listed
+from ui.history.history_state import Listed
 from ui.session import app_state, run_job
-from ui.session.keys import hand, kept, take
+from ui.session.keys import hand, take
 from ui.session.uploads import empty_uploader, uploader_key
-from ui.shell.text import plain
+from ui.shell.text import first_lines, plain
 
 MOST_RECORDS, MOST_EXPORTED_MB = 1000, 200
 """Of one file that leaves: it is made in memory."""
@@ -30,11 +30,10 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of importing a file of records. `refused` has a sentence for each of the first refused lines."""
+    """The result of importing a file of records. `refused` has a sentence for each line that is none."""
 
-    taken: int = 0
-    refused_count: int = 0
-    refused: tuple[str, ...] = ()
+    taken: int
+    refused: tuple[str, ...]
 
 
 def to_lines(traces: Iterable[Trace]) -> bytes:
@@ -74,16 +73,14 @@ def take_in(content: bytes, keep: Callable[[Trace], object], on_progress: Callab
         else:
             keep(found)
         on_progress(place / len(lines))
-    return Imported(len(lines) - len(refused), len(refused), tuple(refused[:_MOST_SHOWN]))
+    return Imported(len(lines) - len(refused), tuple(refused))
 
 
 def _lines(content: bytes) -> Sequence[bytes]:
     """A record that Share has saved has many lines, and is one record."""
-    try:
+    with suppress(ValueError, RecursionError):
         if isinstance(json.loads(content[: LARGEST_MB * 2**20]), dict):
             return [content]
-    except (ValueError, RecursionError):
-        pass
     return content.split(b"\n")
 
 
@@ -101,24 +98,43 @@ def draw_actions(found: Listed, selected: Sequence[KeptRun]) -> None:
         with suppress(CragError):  # its message is shown below the table
             if (trace := history_state.load(selected[0])) is not None:
                 open_on_ask(trace)
-    _draw_export(chosen, count)
-    draw_import()
-    st.button(
-        label, icon=":material/delete:", type="tertiary", key="history_delete", disabled=not count,
-        on_click=history_state.confirm, args=(chosen, count),
+    history = app_state.workbench().history  # now: a file is made without a session
+    st.download_button(
+        f"Export {counted(count, 'run')}", lambda: to_lines(history.export(chosen)), "crag-runs.jsonl",
+        "application/jsonl", icon=":material/download:", type="tertiary", on_click="ignore", key="history_lines",
+        disabled=not count,
+        help=f"As JSON Lines, newest first: at most {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB. Import opens them "
+        "again.",
     )  # fmt: skip
-    if (asked := kept(HistoryPage).to_delete) is not None:
-        title = f"Delete {counted(asked[1], 'run')}?"
-        st.dialog(title, icon=":material/delete:", on_dismiss=history_state.leave)(_draw_question)(*asked)
+    draw_import()
+    with st.popover(label, icon=":material/delete:", type="tertiary", disabled=not count):
+        st.markdown(
+            f"Deletes **{counted(count, 'run')}** with records, feedback and labels. Links to them stop working. This "
+            "cannot be undone: export first what you need."
+        )
+        sure = f"Delete {counted(count, 'run')} for good"
+        st.button(sure, type="primary", key="history_delete_now", on_click=_delete, args=(chosen,))
+
+
+@app_state.reporting()
+def _delete(chosen: Selection) -> None:
+    deleted = app_state.workbench().history.delete_all(_own(chosen))  # with their labels
+    history_state.look_again()
+    st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
+
+
+def _own(selection: Selection) -> Selection:
+    """Nobody deletes what they may not see, whatever the page offered before."""
+    own = history_state.scope()
+    return selection if own is None else replace(selection, asked_by=own)
 
 
 def draw_import() -> None:
     with st.popover("Import", icon=":material/upload:", type="tertiary"):
         st.caption("A file from Export or Share. Runs that are here already stay unchanged.")
         file = st.file_uploader(
-            "Records", ["jsonl", "json"], key=uploader_key("history_file"),
-            max_upload_size=LARGEST_IMPORT_MB,
-        )  # fmt: skip
+            "Records", ["jsonl", "json"], key=uploader_key("history_file"), max_upload_size=LARGEST_IMPORT_MB
+        )
         if st.button("Import", type="primary", key="history_import", disabled=file is None) and file is not None:
             bar = st.progress(0.0, "Reading")
             try:
@@ -136,50 +152,8 @@ def draw_import() -> None:
 def draw_imported() -> None:
     """What became of a file since the last redraw, every refusal with its line."""
     done: Imported | None = take("imported")
-    if done is None:
-        return
-    if done.taken:
+    if done and done.taken:
         st.success(f"{counted(done.taken, 'record')} imported.", icon=":material/check_circle:")
-    if done.refused_count:
-        more = done.refused_count - len(done.refused)
-        lines = [*map(plain, done.refused), *([f"and {counted(more, 'other line')}"] if more else [])]
-        st.error("  \n".join(lines), icon=":material/error:", title=f"{counted(done.refused_count, 'line')} refused")
-
-
-def _draw_export(chosen: Selection, count: int) -> None:
-    history, own = app_state.workbench().history, _own(chosen)  # now: a file is made without a session
-    st.download_button(
-        f"Export {counted(count, 'run')}", lambda: to_lines(history.export(own)), "crag-runs.jsonl",
-        "application/jsonl", icon=":material/download:", type="tertiary", on_click="ignore", key="history_lines",
-        disabled=not count,
-        help=f"As JSON Lines, newest first: at most {MOST_RECORDS:,} runs, {MOST_EXPORTED_MB} MB. Import opens them "
-        "again.",
-    )  # fmt: skip
-
-
-def _draw_question(chosen: Selection, count: int) -> None:
-    st.markdown(
-        f"Deletes **{counted(count, 'run')}** with records, feedback and labels. Links to them stop working. This "
-        "cannot be undone: export first what you need."
-    )
-    with st.container(horizontal=True):
-        if st.button(f"Delete {counted(count, 'run')}", type="primary", key="history_delete_now"):
-            _delete(chosen)
-        if st.button("Keep", key="history_keep"):
-            history_state.leave()
-            st.rerun()
-
-
-def _delete(chosen: Selection) -> None:
-    history_state.leave()
-    with app_state.reporting():
-        deleted = app_state.workbench().history.delete_all(_own(chosen))  # with their labels
-        history_state.look_again()
-        st.toast(f"{counted(deleted, 'run')} deleted.", icon=":material/delete:")
-    st.rerun()
-
-
-def _own(selection: Selection) -> Selection:
-    """Nobody deletes or exports what they may not see."""
-    own = history_state.scope()
-    return selection if own is None else replace(selection, asked_by=own)
+    if done and done.refused:
+        lines = first_lines([plain(one) for one in done.refused], _MOST_SHOWN)
+        st.error(lines, icon=":material/error:", title=f"{counted(len(done.refused), 'line')} refused")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import streamlit as st
@@ -12,49 +12,66 @@ from crag_core.base.text.display import clean, counted
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import known_card
-from crag_core.storage.history.runs import KeptRun
+from crag_core.storage.history.runs import Feedback, KeptRun, Selection
 from crag_core.trace.feedback import Mark
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.summary import Ending
 from crag_core.view.run_view import model_name
 from ui.history import history_state
-from ui.history.history_state import Filter, Listed
+from ui.history.history_state import Listed
 from ui.session import access, app_state
 from ui.shell.text import plain
 
 SIGNS = {Action.CORRECT: "✓", Action.AMBIGUOUS: "?", Action.INCORRECT: "✗"}
 _TABLE_HEIGHT, _ROW_HEIGHT = 460, 35
 _SHORT_TABLE = 6 * _ROW_HEIGHT  # what is selected shall be seen below it
+_LISTS = {
+    "Action": "history_action", "Policy": "history_policy", "Feedback": "history_feedback", "Ending": "history_ended",
+}  # fmt: skip
+_TEXT, _WHEN = "history_text", "history_when"
+"""Keys of the fields, and names in the address."""
+_ACTIONS: dict[str, Action | None] = {one.value.capitalize(): one for one in Action} | {"Undecided": None}
+_FEEDBACK = {one.value.capitalize(): one for one in Feedback}
+_ENDED = {one.value.capitalize(): one for one in Ending}
 _MARKS = {Mark.RIGHT: "✓", Mark.WRONG: "✗"}
 _ENDINGS = {Ending.DONE: "done", Ending.FAILED: "✗ failed", Ending.STOPPED: "■ stopped", Ending.WAITING: "… waiting"}
 
 
-def draw_filter(titles: Mapping[str, str]) -> Filter:
-    """The fields, which are part of the address, so that it can be sent and survives a reload."""
+def draw_filter(titles: Mapping[str, str]) -> Selection:
+    """The fields, which are part of the address, so that it can be sent and survives a reload.
+
+    `titles` are those of policies by name.
+    """
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         text = st.text_input(
-            "Question or answer", key=history_state.TEXT, type="search", icon=":material/search:", width=190,
-            placeholder="part of its text", max_chars=history_state.LONGEST_TEXT, bind="query-params",
-            persist_state="session",
+            "Question or answer", key=_TEXT, type="search", icon=":material/search:", width=190,
+            placeholder="part of its text", max_chars=200, bind="query-params", persist_state="session",
         )  # fmt: skip
-        actions = _draw_choice("Action", history_state.ACTION, history_state.ACTIONS)
-        policies = _draw_choice(
-            "Policy", history_state.POLICY, sorted(set(titles.values()), key=str.casefold), width=160
-        )
-        feedback = _draw_choice("Feedback", history_state.FEEDBACK, history_state.FEEDBACKS)
-        endings = _draw_choice("Ending", history_state.ENDING, history_state.ENDINGS)
-        when = st.selectbox(
-            "Time", history_state.TIMES, key=history_state.WHEN, width=130, bind="query-params", persist_state="session"
-        )
-    return Filter(text or "", actions, policies, when, feedback, endings)
+        known = sorted(set(titles.values()), key=str.casefold)
+        options = {"Action": _ACTIONS, "Policy": known, "Feedback": _FEEDBACK, "Ending": _ENDED}
+        actions, policies, feedback, endings = (
+            st.multiselect(
+                label, list(options[label]), key=key, width=145, placeholder="any", format_func=clean,
+                select_all=False, bind="query-params", persist_state="session",
+            )
+            for label, key in _LISTS.items()
+        )  # fmt: skip
+        times = (history_state.ANY_TIME, history_state.TODAY, *history_state.DAYS)
+        when = st.selectbox("Time", times, key=_WHEN, width=130, bind="query-params", persist_state="session")
+    return Selection(
+        actions=tuple(_ACTIONS[word] for word in actions),
+        policies=tuple(name for name, title in titles.items() if title in policies),
+        endings=tuple(_ENDED[word] for word in endings),
+        feedback=tuple(_FEEDBACK[word] for word in feedback),
+        since=history_state.since(when, datetime.now(app_state.time_zone())),
+        text=(text or "").strip(),
+        asked_by=history_state.scope(),
+    )
 
 
-def _draw_choice(label: str, key: str, options: Iterable[str], width: int = 145) -> tuple[str, ...]:
-    chosen = st.multiselect(
-        label, list(options), key=key, width=width, placeholder="any", format_func=clean, select_all=False,
-        bind="query-params", persist_state="session",
-    )  # fmt: skip
-    return tuple(chosen)
+def _clear_filter() -> None:
+    lists: dict[str, object] = {key: [] for key in _LISTS.values()}
+    st.session_state.update(lists | {_TEXT: "", _WHEN: history_state.ANY_TIME})
 
 
 def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
@@ -62,14 +79,13 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
         st.subheader(runs if found.count == found.of else f"{found.count:,} of {runs}", anchor=False, width="content")
-        newer = history_state.newer(found)
         st.button(
-            f"Show {counted(newer, 'new run')}" if newer else "Refresh", icon=":material/refresh:", type="tertiary",
-            key=history_state.REFRESH, on_click=history_state.look_again,
+            f"Show {counted(found.newer, 'new run')}" if found.newer else "Refresh", icon=":material/refresh:",
+            type="tertiary", key=history_state.REFRESH, on_click=history_state.look_again,
         )  # fmt: skip
         if is_filtered:
             st.button(
-                "Clear filter", icon=":material/filter_alt_off:", on_click=history_state.clear_filter,
+                "Clear filter", icon=":material/filter_alt_off:", on_click=_clear_filter,
                 type="tertiary", key="history_clear",
             )  # fmt: skip
     is_own = history_state.scope() is not None
