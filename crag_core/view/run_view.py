@@ -8,6 +8,7 @@ from typing import Any
 
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.types.grades import EvaluatorCard
+from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.stability import Look, Stability, look_at, stability
@@ -93,6 +94,11 @@ class RunView:
         """By passage id, dropped ones too; ids of a record may hold anything, so anchors are made of numbers alone."""
         numbers = self.trace.numbers
         return {one.id: _label(one, numbers[one.id]) for one in (*self.trace.web_passages, *self.trace.all_passages)}
+
+    @cached_property
+    def strips(self) -> dict[str, Strip]:
+        """All that were scored, by id."""
+        return {strip.id: strip for strip in self.changed.all_strips}
 
     @cached_property
     def excerpt_numbers(self) -> tuple[int, ...]:

@@ -11,7 +11,6 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin
 from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import SCORE_WORDS
-from crag_core.trace.trace import Trace
 from crag_core.view import score_words
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView
@@ -21,7 +20,6 @@ from crag_core.view.score_words import (
     NOT_GRADED,
     QUESTIONS,
     Mark,
-    evaluators,
     marks_of,
     sentences,
 )
@@ -116,7 +114,7 @@ def picture(view: RunView) -> Picture | None:
         lines=lines,
         rows=rows,
         marks=marks_of(policy, decision, view.stability),
-        legend=_legend(view.trace, lines, rows, is_idle),
+        legend=_legend(lines, rows, is_idle),
         words=sentences(policy, decision, {row.id: row.number for row in rows}),
         table=_table(lines, rows),
         is_idle=is_idle,
@@ -145,10 +143,6 @@ def _cards(view: RunView) -> tuple[ChunkCard, ...]:
 def _describe(policy: Policy, value: float | None, part: str = "") -> str:
     limits = {ANSWERING: (policy.upper,), TOPICAL: (policy.lower,)}.get(part, (policy.lower, policy.upper))
     return NOT_GRADED if value is None else against(value, *limits)[0]
-
-
-def _said(value: float | None) -> str:
-    return NOT_GRADED if value is None else f"{value:.2f}"
 
 
 # --- lines ----------------------------------------------------------------------------------------------------------
@@ -212,19 +206,12 @@ def _value(grade: Grade | None, part: str) -> float | None:
 
 
 def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Row:
-    points, id_ = [(line.part, line.points[at]) for line in lines], card.passage.id
-    given = ((grade for grade in opinion.grades if grade.passage_id == id_) for opinion in view.trace.opinions)
-    others = (
-        f"{who}: {', '.join(_said(_value(grade, line.part)) for line in lines)}"
-        for who, grades in zip(evaluators(view.trace)[1:], given, strict=True)
-        for grade in grades
-    )
+    points = [(line.part, line.points[at]) for line in lines]
     remarks = (
         score_words.score_text([(part, point.text) for part, point in points]),
         score_words.deciding_text([part for part, point in points if point.decides], view.routed.decision),
         card.edit,
         points[0][1].text if points[0][1].value is None else "",
-        *others,
         score_words.reason_text(card.grade),
     )
     label = card.label
@@ -240,14 +227,11 @@ def _row(view: RunView, card: ChunkCard, lines: tuple[Line, ...], at: int) -> Ro
     )
 
 
-def _legend(trace: Trace, lines: tuple[Line, ...], rows: tuple[Row, ...], is_idle: bool) -> tuple[tuple[str, str], ...]:
-    who = evaluators(trace)
-    by = f", graded by {who[0]}" if len(who) > 1 else ""
-    by += ": its own score decides nothing" if is_idle else ""
-    said = " ".join(point.text for line in lines for point in line.points)
+def _legend(lines: tuple[Line, ...], rows: tuple[Row, ...], is_idle: bool) -> tuple[tuple[str, str], ...]:
     points, edits = [point for line in lines for point in line.points], {row.edit for row in rows}
+    said = " ".join(point.text for point in points)
     signs = [
-        ("corpus", f"chunk{by}", not all(row.is_web for row in rows)),
+        ("corpus", "chunk: its own score decides nothing" if is_idle else "chunk", not all(row.is_web for row in rows)),
         ("web", "web result: never decides the route", any(row.is_web for row in rows)),
         ("hollow", "not graded", any(point.value is None for point in points) and NOT_COMPARED not in said),
         ("hollow", "not graded, or not compared", NOT_COMPARED in said),

@@ -14,8 +14,6 @@ from crag_core.base.types.passages import ANSWERING, TOPICAL, Origin, Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import FIELD, Terms, reason_in
 from crag_core.decision.stability import Flip, Interval, Stability, flips_of
-from crag_core.trace.trace import Trace
-from crag_core.view.run_view import evaluator_name
 
 NOT_GRADED = "not graded"
 NOT_COMPARED = "coarse, not compared"
@@ -193,12 +191,3 @@ def own_reason(grade: Grade) -> str:
     if not both:
         return grade.reason
     return grade.reason.removeprefix(f"{ANSWERING} {both[0]:.2f}, {TOPICAL} {both[1]:.2f}").lstrip(", ")
-
-
-def evaluators(trace: Trace) -> tuple[str, ...]:
-    """Who graded: the evaluator of the decision, then those of the second opinions."""
-    settings = trace.settings
-    return (
-        evaluator_name(settings.evaluator, settings.writer),
-        *(evaluator_name(opinion.evaluator, opinion.writer) for opinion in trace.opinions),
-    )

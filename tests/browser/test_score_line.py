@@ -47,9 +47,8 @@ for rank, passage in enumerate(found, start=1):
 PICTURES = """
 from dataclasses import replace
 import streamlit as st
-from crag_core.base.types.grades import Opinion
 from crag_core.view.run_view import view_run
-from tests.builders import CARD, grade, graded, policy, trace, twice
+from tests.builders import graded, policy, trace, twice
 from ui.run.verdict import draw_scores
 
 st.set_page_config(layout="wide")
@@ -59,9 +58,7 @@ of = policy(asked["policy"]).with_thresholds(float(asked["lower"]), float(asked[
 two = of.name == "two-signal"
 found, grades = twice(*[one and (one, 1 - one) for one in scores]) if two else graded(*scores)
 found = tuple(replace(one, source=f"environmental-report-{n}.pdf", page=n) for n, one in enumerate(found, 1))
-other = tuple(grade(one.id, round((score or 0) * 0.9 + 0.05, 3)) for one, score in zip(found, scores))
-opinions = (Opinion(CARD, "", other),) if "other" in asked else ()
-draw_scores(view_run(trace(of, passages=found, grades=grades, opinions=opinions), of), lambda *_: None)
+draw_scores(view_run(trace(of, passages=found, grades=grades), of), lambda *_: None)
 """
 """Any scores and thresholds, as the address has them."""
 
@@ -210,11 +207,10 @@ def test_no_label_stands_over_another_wherever_scores_and_thresholds_are(
     page: Page, pictures_url: str, name: str, scores: str
 ) -> None:
     crossed = [(0.9, 0.2)] if name == "two-signal" else []
-    for at, (lower, upper) in enumerate([*PLACES, *crossed]):
+    for lower, upper in [*PLACES, *crossed]:
         given = {"policy": name, "scores": SCORES[scores], "lower": lower, "upper": upper}
-        other = {"other": "1"} if at == 0 and scores != "twenty" else {}
         page.set_viewport_size({"width": 1200, "height": 900})
-        page.goto(f"{pictures_url}/?{urlencode(given | other)}")
+        page.goto(f"{pictures_url}/?{urlencode(given)}")
         expect(page.locator(".axis").first).to_be_visible()
         for width in (1200, 800, 400):
             page.set_viewport_size({"width": width, "height": 900})

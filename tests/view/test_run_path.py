@@ -27,6 +27,7 @@ from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, chan
 TAKEN, NOT_TAKEN, SKIPPED, WOULD_BE = StageState.TAKEN, StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE
 WEB = ("rewrite", "search", "grade_web")
 STAGES = tuple(PLACES)[:-1]
+ACTIONS = {0.9: Action.CORRECT, 0.5: Action.AMBIGUOUS, 0.1: Action.INCORRECT}
 AWAY = ModelUnavailable("The model server is away.", hint="Start it.")
 
 
@@ -53,40 +54,31 @@ def costs(found: RunPath) -> dict[str, tuple[int, float]]:
 # --- the three ways -------------------------------------------------------------------------------------------------
 
 
-def test_correct_refines_and_needs_neither_the_web_nor_another_look() -> None:
-    found = told(asked(best=0.9, model=FakeModel()))
+REFINED = {
+    "retrieve": "3 chunks",
+    "grade": "3 graded, best 0.90",
+    "route": "overall 0.90",
+    "refine": "1 of 6 sentences",
+}
+SEARCHED = {"rewrite": f"“{WEB_QUERY}”", "search": "2 results from Fake search", "grade_web": "1 of 2 sentences"}
+
+
+@pytest.mark.parametrize(
+    ("best", "untaken", "headlines"),
+    [
+        (0.9, ("again", *WEB), REFINED | {"answer": "by fake-model"} | dict.fromkeys(WEB, "not needed: CORRECT")),
+        (0.5, ("again",), SEARCHED | {"assemble": "1 excerpt + 1 from the web", "again": "not asked: AMBIGUOUS"}),
+        (0.1, ("again",), SEARCHED | {"refine": "3 chunks set aside", "assemble": "1 excerpt from the web"}),
+    ],
+)
+def test_the_three_ways(best: float, untaken: tuple[str, ...], headlines: dict[str, str]) -> None:
+    found = told(asked(best=best, model=FakeModel()))
     assert [stage.id for stage in found.stages] == list(STAGES)
-    assert states(found, "retrieve", "grade", "route", "refine", "assemble", "answer") == [TAKEN] * 6
-    assert states(found, "again", *WEB) == [NOT_TAKEN] * 4
-    assert set(headlines(found, "again", *WEB)) == {"not needed: CORRECT"}
-    assert headlines(found, "retrieve", "grade", "route") == [
-        "3 chunks",
-        "3 graded, best 0.90",
-        "overall 0.90",
-    ]
-    assert headlines(found, "refine", "assemble", "answer") == ["1 of 6 sentences", "1 excerpt", "by fake-model"]
-    assert found.stage("route").action is Action.CORRECT
-    assert found.stage("route").detail == "best chunk 0.90 ≥ upper 0.60"
-
-
-def test_ambiguous_takes_both_ways() -> None:
-    found = told(asked(best=0.5, model=FakeModel()))
-    assert states(found, "refine", *WEB, "assemble") == [TAKEN] * 5
-    assert headlines(found, "rewrite", "search", "grade_web") == [
-        f"“{WEB_QUERY}”",
-        "2 results from Fake search",
-        "1 of 2 sentences",
-    ]
-    assert headlines(found, "assemble", "again") == ["1 excerpt + 1 from the web", "not asked: AMBIGUOUS"]
-
-
-def test_incorrect_sets_the_passages_aside_and_goes_to_the_web() -> None:
-    found = told(asked(best=0.1, model=FakeModel()))
-    discard = found.stage("refine")
-    assert (discard.title, discard.state, discard.headline) == ("Discard", TAKEN, "3 chunks set aside")
-    assert not discard.leads_on
-    assert states(found, *WEB) == [TAKEN] * 3
-    assert headlines(found, "assemble") == ["1 excerpt from the web"]
+    assert states(found) == [NOT_TAKEN if name in untaken else TAKEN for name in STAGES]
+    assert {name: found.stage(name).headline for name in headlines} == headlines
+    route, refine = found.stage("route"), found.stage("refine")
+    assert (route.action, route.detail[:15]) == (ACTIONS[best], f"best chunk {best:.2f}")
+    assert (refine.title, refine.leads_on) == (("Discard", False) if best == 0.1 else ("Refine", True))
 
 
 # --- the web --------------------------------------------------------------------------------------------------------

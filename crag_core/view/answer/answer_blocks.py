@@ -11,7 +11,7 @@ from crag_core.base.protocols import Piece
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
 from crag_core.base.types.answers import Answer, AnswerState, Support
-from crag_core.base.types.knowledge import Excerpt, Strip
+from crag_core.base.types.knowledge import Excerpt
 from crag_core.trace.grounding.checkers import Checker, checker_of
 from crag_core.trace.grounding.citation_check import (
     LACKING,
@@ -215,11 +215,7 @@ class AnswerBlocks:
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
-        return pieces_of(self.excerpts, self.view.changed.all_strips)
-
-    @cached_property
-    def strips(self) -> dict[str, Strip]:
-        return {strip.id: strip for strip in self.view.changed.all_strips}
+        return pieces_of(self.excerpts, self.view.strips.values())
 
     @cached_property
     def held(self) -> PieceSet:
@@ -290,7 +286,7 @@ class AnswerBlocks:
             after=f"{word if stands is SupportLevel.SUPPORTED else ''}{message}; details",
             hint=" ".join([sentence(f"{word}{message}"), *map(_hint, quotes[:1])]),
             note=self.note(one),
-            head=self._opinion(one, stands, quotes) if self.judge else self._head(one, stands),
+            head=self._head(one, stands, bool(quotes)),
             quotes=quotes,
         )
 
@@ -337,33 +333,28 @@ class AnswerBlocks:
             there = [piece for piece in self.pieces if piece.id == id_]
             there.sort(key=lambda piece: piece.excerpt not in one.cited)
             for piece in there[:1]:
-                strip, label = self.strips.get(piece.id), self.label(piece.excerpt)
+                strip, label = self.view.strips.get(piece.id), self.label(piece.excerpt)
                 said = with_headers(strip, self.excerpts[piece.excerpt - 1].passage) if strip else piece.text
-                text = clean(quotable(said)) or clean(without_marks(said))
                 source = f"[{label.number}] {label.name}"
-                yield Quote(shortened(text, _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
+                yield Quote(shortened(_shown(said), _QUOTED), source, f"#{label.anchor}", indexes.get(id_))
 
-    def _opinion(self, one: Support, stands: SupportLevel, quotes: tuple[Quote, ...]) -> str:
+    def _head(self, one: Support, stands: SupportLevel, has_quotes: bool) -> str:
         if stands is SupportLevel.UNCHECKED:
-            return _WHY_UNJUDGED
+            return _WHY_UNJUDGED if self.judge else _WHY_UNCHECKED
+        score = _support(one.score or 0.0)
+        if not self.judge:
+            if stands is SupportLevel.NONE:
+                return f"Score {score}, less than {WEAK:.2f}: words not found. {self._lacks(one)}"
+            missed = f" {SUPPORTED:.2f} would count as found. {self._lacks(one)}"
+            return f"Score {score}.{'' if stands is SupportLevel.SUPPORTED else missed} Found in:"
         if not self._is_opinion(one):
             return "It stands in the evidence word for word, so no model was asked:"
         if not self._names_evidence:
-            message = f"Score {_support(one.score or 0.0)}, judged by {self.judge}: {stands}."
-            return f"{message} Nearest in the evidence:" if quotes else message
-        message = f"Judged by {self.judge}: {stands}."
-        if stands is SupportLevel.NONE:
-            return message
-        return f"{message} {'It rests on:' if quotes else 'No sentence of the evidence was named.'}"
-
-    def _head(self, one: Support, stands: SupportLevel) -> str:
-        if stands is SupportLevel.UNCHECKED:
-            return _WHY_UNCHECKED
-        score = _support(one.score or 0.0)
-        if stands is SupportLevel.NONE:
-            return f"Score {score}, less than {WEAK:.2f}: words not found. {self._lacks(one)}"
-        rest = "" if stands is SupportLevel.SUPPORTED else f" {SUPPORTED:.2f} would count as found. {self._lacks(one)}"
-        return f"Score {score}.{rest} Found in:"
+            return (
+                f"Score {score}, judged by {self.judge}: {stands}.{' Nearest in the evidence:' if has_quotes else ''}"
+            )
+        rests = " It rests on:" if has_quotes else " No sentence of the evidence was named."
+        return f"Judged by {self.judge}: {stands}.{'' if stands is SupportLevel.NONE else rests}"
 
     def _lacks(self, one: Support) -> str:
         """Why a sentence scores no more, where that can be said in words."""
@@ -375,19 +366,21 @@ class AnswerBlocks:
 
 def sources_of(view: RunView, cited: tuple[int, ...] = ()) -> tuple[Source, ...]:
     """Of every excerpt in order; `cited` are the places, from 1, of those that are cited."""
-    strips = {strip.id: strip for strip in view.changed.all_strips}
 
     def said(excerpt: Excerpt) -> str:
         """Rows of tables with their column heads."""
-        own = [strips[id_] for id_ in excerpt.strip_ids if id_ in strips]
-        text = "\n".join(with_headers(strip, excerpt.passage) for strip in own) or excerpt.text
-        return clean(quotable(text)) or clean(without_marks(text))
+        own = [view.strips[id_] for id_ in excerpt.strip_ids if id_ in view.strips]
+        return _shown("\n".join(with_headers(strip, excerpt.passage) for strip in own) or excerpt.text)
 
     excerpts = enumerate(view.routed.knowledge.excerpts, start=1)
     labelled = ((place, one, view.labels[one.passage.id]) for place, one in excerpts)
     return tuple(
         Source(label.number, label, shortened(said(one), _SOURCE), place in cited) for place, one, label in labelled
     )
+
+
+def _shown(text: str) -> str:
+    return clean(quotable(text)) or clean(without_marks(text))
 
 
 def _support(score: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import CorrectionKind
+from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WEB_WORDS
 from crag_core.trace.grounding.quoted_answer import with_headers
@@ -71,32 +72,32 @@ def _where(view: RunView) -> Iterator[str]:
 
 def nearest_sentences(view: RunView) -> tuple[Nearest, ...]:
     """Those with the best scores, whatever became of them; none of them is called an answer."""
-    passages = {one.id: one for one in view.changed.every_passage}
-    scored = [(one.strip.score, one) for one in view.routed.knowledge.verdicts if one.strip.score is not None]
-    best = sorted(scored, key=lambda pair: -pair[0])[:_MOST_NEAREST]
-    found = ((score, one, passages[one.strip.passage_id]) for score, one in best)
-    return tuple(Nearest(with_headers(one.strip, passage), passage, score, one.reason) for score, one, passage in found)
+    return tuple(_near(view, one, one.reason) for one in _best_first(view)[:_MOST_NEAREST])
 
 
 def _nearest(view: RunView) -> Nearest | None:
     """Of the sentences that were struck out; of those that the writer had, if it was given any."""
-    known, routed = view.changed, view.routed
-    passages = {one.id: one for one in known.every_passage}
+    routed = view.routed
     given = bool(routed.knowledge.excerpts)
-    scored = [
-        (verdict.strip.score, verdict)
-        for verdict in routed.knowledge.verdicts
-        if verdict.strip.score is not None and verdict.kept is given
-    ]
-    if not scored:
+    best = next((one for one in _best_first(view) if one.kept is given), None)
+    if best is None:
         return None
-    score, best = max(scored, key=lambda pair: pair[0])
     asked = "the policy abstains when in doubt" if view.abstains else "the writer had it, and found no answer in it"
     why = asked if best.kept else best.reason
     if not given and any(one.kind is CorrectionKind.DISCARD and one.passage_id is None for one in routed.decision.plan):
         why = "set aside with all others"
-    passage = passages[best.strip.passage_id]
-    return Nearest(with_headers(best.strip, passage), passage, score, why)
+    return _near(view, best, why)
+
+
+def _best_first(view: RunView) -> list[StripVerdict]:
+    scored = (one for one in view.routed.knowledge.verdicts if one.strip.score is not None)
+    return sorted(scored, key=lambda one: -(one.strip.score or 0.0))
+
+
+def _near(view: RunView, verdict: StripVerdict, why: str) -> Nearest:
+    strip = verdict.strip
+    passage = next(one for one in view.changed.every_passage if one.id == strip.passage_id)
+    return Nearest(with_headers(strip, passage), passage, strip.score or 0.0, why)
 
 
 # --- what can be done -----------------------------------------------------------------------------------------------
