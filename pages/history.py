@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from crag_core.storage.history.runs import Selection
 from ui.history import history_state
 from ui.history.bulk_actions import draw_actions, draw_import, draw_imported
 from ui.history.run_detail import draw_selected
@@ -14,12 +13,11 @@ from ui.shell.text import plain
 
 
 def draw_runs() -> None:
-    chosen = draw_filter(history_state.policies())
-    found = history_state.listed(chosen)
+    found = history_state.listed(draw_filter(history_state.policies()))
     if not found.of:
         draw_nothing()
         return
-    draw_head(found, app_state.workbench().history.days, is_filtered=chosen != Selection(asked_by=chosen.asked_by))
+    draw_head(found, app_state.workbench().history.days)
     actions = st.container(horizontal=True, vertical_alignment="center", gap="xsmall")
     if not found.count:
         st.info("No run matches this filter.", icon=":material/search_off:")

@@ -40,6 +40,10 @@ class Listed:
     def pages(self) -> int:
         return max(1, math.ceil(self.count / A_PAGE))
 
+    @property
+    def is_filtered(self) -> bool:
+        return replace(self.selection, until=None) != Selection(asked_by=self.selection.asked_by)
+
 
 def scope() -> str | None:
     """Whose runs this visitor may see: None everybody's, else those of this person."""

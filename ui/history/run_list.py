@@ -74,7 +74,7 @@ def _clear_filter() -> None:
     st.session_state.update(lists | {_TEXT: "", _WHEN: history_state.ANY_TIME})
 
 
-def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
+def draw_head(found: Listed, days: float) -> None:
     """How many runs match, and how long runs are kept."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
@@ -83,7 +83,7 @@ def draw_head(found: Listed, days: float, is_filtered: bool) -> None:
             f"Show {counted(found.newer, 'new run')}" if found.newer else "Refresh", icon=":material/refresh:",
             type="tertiary", key=history_state.REFRESH, on_click=history_state.look_again,
         )  # fmt: skip
-        if is_filtered:
+        if found.is_filtered:
             st.button(
                 "Clear filter", icon=":material/filter_alt_off:", on_click=_clear_filter,
                 type="tertiary", key="history_clear",
