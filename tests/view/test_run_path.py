@@ -168,7 +168,6 @@ def test_stages_that_the_record_lacks_say_so_and_cost_nothing() -> None:
     assert states(found, *WEB, "assemble", "answer") == [WOULD_BE] * 5
     assert set(headlines(found, *WEB, "assemble", "answer")) == {"not in this record"}
     assert costs(found).keys() == {"retrieve", "grade", "route", "refine"}
-    assert found.calls == trace.usage.calls, "the run cost what it cost"
 
 
 def test_a_recorded_search_that_is_not_needed_now_costs_nothing_on_the_path() -> None:

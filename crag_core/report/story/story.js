@@ -421,14 +421,12 @@ class Plot {
   constructor(box, scale, moving) {
     this.scale = scale;
     this.moving = moving;
-    const graded = scale.scores;
-    box.style.setProperty("--rows", String(Math.max(graded.length, 1)));
     make("h2", "", box, scale.asks);
     const field = make("div", "field", box);
     this.area = make("div", "area", field);
     this.bands = scale.bands.map((band) => [band, make("div", `band ${band.tone}`, this.area)]);
     const rows = make("ol", "rows", field);
-    for (const score of graded) {
+    for (const score of scale.scores) {
       const row = make("li", `row ${score.decides ? "decides" : ""} ${score.value === null ? "ungraded" : ""}`, rows);
       const name = make("span", "row-name", row);
       make("b", "number", name, score.number);
@@ -443,20 +441,17 @@ class Plot {
       whole.style.left = percent(scale.overall);
       make("span", "", whole, `together ${scale.overall_text}`);
     }
-    this.bars = scale.bars.map((bar) => [bar, make("div", "bar-line", this.area)]);
-    for (const [bar, line] of this.bars) this.flag(bar, line);
+    this.bars = scale.bars.map((bar) => {
+      const line = make("div", "bar-line", this.area);
+      line.label = make("span", "flag", line, `${scale.bars.length === 1 ? bar.name : bar.id} ${bar.text}`);
+      return [bar, line];
+    });
     const axis = make("p", "axis", field);
     axis.setAttribute("aria-hidden", "true");
     for (const end of ["0", "1"]) make("span", "", axis, end);
     if (moving) this.build();
     this.value = moving?.start;
     this.place();
-  }
-
-  flag(bar, line) {
-    const isOne = this.scale.bars.length === 1;
-    line.label = make("span", "flag", line, `${isOne ? bar.name : bar.id} ${bar.text}`);
-    line.dataset.id = bar.id;
   }
 
   build() {

@@ -24,14 +24,9 @@ from crag_core.view.run_view import model_name
 
 @dataclass(frozen=True)
 class RunPath:
-    """Every stage in order; `calls` and `seconds` are those of the whole run as recorded.
-
-    "check" is among them only where the record holds what supports the answer.
-    """
+    """Every stage in order; "check" is among them only where the record holds what supports the answer."""
 
     stages: tuple[Stage, ...]
-    calls: int
-    seconds: float
 
     def stage(self, name: str) -> Stage:
         return next(stage for stage in self.stages if stage.id == name)
@@ -66,8 +61,7 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
         drafts[0] = replace(drafts[0], detail="; ".join(filter(None, (drafts[0].detail, understood))))
     if trace.support is not None:
         drafts.append(_check(trace, routed))
-    found = tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in drafts)
-    return RunPath(found, trace.usage.calls, trace.seconds)
+    return RunPath(tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in drafts))
 
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
