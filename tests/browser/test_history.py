@@ -94,7 +94,7 @@ def test_find_open_compare_delete_export_and_import(
     expect(page.get_by_text("settings " + history.search(limit=1)[0].fingerprint)).to_be_visible()
     page.get_by_role("button", name="Open in Ask").click()
     expect(page.get_by_label("Your question")).to_have_value(history.search(limit=1)[0].question)
-    expect(page.get_by_text("Original run")).to_be_visible()
+    expect(page.get_by_text("replay Original run")).to_be_visible()
     expect(page.get_by_text("0.215").first).to_be_visible()
     expect(page.get_by_text("0.905").first).to_be_visible()
 
