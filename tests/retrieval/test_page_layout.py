@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from crag_core.retrieval.readers.pdf import Line, _mend, find_spacing, flow_lines
+import pytest
+
+from crag_core.retrieval.readers.pdf import Line, _mend, by_columns, find_spacing, flow_lines, read_pdf
+from tests.retrieval.printed import draw
 
 FULL = "This line of prose is as wide as the column of the page and so it goes on"
 
@@ -70,3 +73,42 @@ def test_words_broken_at_a_line_end() -> None:
     assert _mend("self", "made", known) == "self-made"
     assert _mend("COVID", "19", known) == "COVID-19"
     assert _mend("Dunlop", "Smith", known) == "Dunlop-Smith"
+
+
+PROSE = (
+    ["The committee reviewed the", "budget of the harbour and", "asked for one more berth."],
+    ["Members may object to", "it in writing until the", "last day of April."],
+)
+TABLE = (["Ferry", "Barge", "Canoe"], ["sails at nine", "waits for the tide", "goes when it is calm"])
+INDEX = (["the north pier", "the south pier", "the slipway"], ["pages 3", "pages 14", "pages 15"])
+
+
+def drawn(columns: tuple[list[str], list[str]]) -> str:
+    """A page of two columns whose lines are drawn row by row."""
+    rows = [
+        f"1 0 0 1 {left} {700 - 12 * at} Tm ({text}) Tj"
+        for at, row in enumerate(zip(*columns, strict=True))
+        for left, text in zip((60, 330), row, strict=True)
+    ]
+    return read_pdf(draw(f"BT /F1 10 Tf {' '.join(rows)} ET".encode()), "page.pdf")[0].text
+
+
+def test_columns_drawn_row_by_row_are_read_one_after_the_other() -> None:
+    assert " ".join(drawn(PROSE).split()) == " ".join([*PROSE[0], *PROSE[1]])
+
+
+@pytest.mark.parametrize(
+    "columns", [TABLE, INDEX, tuple(column[:2] for column in PROSE)], ids=["table", "index", "two rows"]
+)
+def test_rows_of_a_table_stay_rows(columns: tuple[list[str], list[str]]) -> None:
+    assert " ".join(drawn(columns).split()) == " ".join(" ".join(row) for row in zip(*columns, strict=True))
+
+
+def test_a_heading_over_all_columns_and_a_gap_end_them() -> None:
+    def row(y: float, *texts: str) -> tuple[Line, list[Line]]:
+        parts = [place(text, y, left=60 + 270 * at) for at, text in enumerate(texts)]
+        return place(" ".join(texts), y), parts
+
+    above, apart = row(720, FULL), row(600, "far", "below")
+    rows = [above, *(row(700 - 12 * at, *pair) for at, pair in enumerate(zip(*PROSE, strict=True))), apart]
+    assert [line.text for line in by_columns(rows)] == [FULL, *PROSE[0], *PROSE[1], "far below"]

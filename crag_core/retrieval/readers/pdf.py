@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,10 @@ PDFIUM = Lock()
 # PDFium replaces a hyphen and the line break after it by U+FFFE.
 _BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
+_GUTTER = 1.2  # type sizes; words of justified lines are closer
+_LEAST_ROWS = 3
+_LEAST_WORDS = 3.5  # in a line of a column, on the average
+_LEAST_PROSE = 0.3  # of the lines of a column begin with a small letter: cells of tables rarely do
 _AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 
 
@@ -76,18 +81,35 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
 
 
 def _read_page(document: PdfDocument, index: int) -> list[Line]:
-    lines: list[Line] = []
+    rows: list[tuple[Line, list[Line]]] = []
     start = 0
     with closing(document[index]) as page, closing(page.get_textpage()) as words:
         for text in words.get_text_range().split("\r\n"):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
-                lines.append(_place_line(words, text, first, start + len(text.rstrip()) - 1))
-            # Letters beyond 16 bits count twice in PDFium.
-            start += len(text.encode("utf-16-le", "surrogatepass")) // 2 + 2
+                line = _place_line(words, text, first, start + len(text.rstrip()) - 1)
+                rows.append((line, [*_parts(words, text, start, line)]))
+            start += _units(text) + 2
+        lines = by_columns(rows)
         for value, left, bottom, top in _form_values(document, page):
             _put_value(lines, value, left, bottom, top)
     return lines
+
+
+def _units(text: str) -> int:
+    """Letters beyond 16 bits count twice in PDFium."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _parts(words: PdfTextPage, text: str, start: int, line: Line) -> Iterator[Line]:
+    """What of a line stands between wide gaps; `start` is the place of its first letter on the page."""
+    begun = 0
+    for space in re.finditer(r"(?<=\S) (?=\S)", text) if text.isascii() or len(text) == _units(text) else ():
+        right, (left, _) = _find_right(words, start + space.start() - 1), _find_origin(words, start + space.end())
+        if left - right > _GUTTER * line.size:
+            yield _place_line(words, text[begun : space.start()], start + begun, start + space.start() - 1)
+            begun = space.end()
+    yield _place_line(words, text[begun:], start + begun, start + len(text.rstrip()) - 1) if begun else line
 
 
 def _has_picture(document: PdfDocument, index: int) -> bool:
@@ -193,6 +215,53 @@ class Line:
     size: float
     bold: bool
     ends_bold: bool
+
+
+def by_columns(rows: Sequence[tuple[Line, list[Line]]]) -> list[Line]:
+    """The lines of a page, each given with its parts between wide gaps; column after column where prose is drawn row by
+    row, and as they are elsewhere, as in tables."""
+    found: list[Line] = []
+    at = 0
+    while at < len(rows):
+        columns: list[list[Line]] = [[] for _ in rows[at][1]]
+        starts = [part.left for part in rows[at][1]]
+        end = at
+        while end < len(rows) and (places := _columns_of(rows[end][1], starts, rows[end - 1][0] if end > at else None)):
+            for place, part in zip(places, rows[end][1], strict=True):
+                columns[place].append(part)
+            end += 1
+        if len(columns) > 1 and all(map(_is_prose, columns)):
+            found += [part for column in columns for part in column]
+        else:
+            end = at + 1
+            found.append(rows[at][0])
+        at = end
+    return found
+
+
+def _columns_of(parts: Sequence[Line], starts: Sequence[float], above: Line | None) -> list[int]:
+    """The column of each part of a row below `above`; none where a part is in no column, or the row apart."""
+    size = parts[0].size
+    drop = above.y - parts[0].y if above else size
+    if not 0 < drop <= 3 * size or any(part.y != part.end_y for part in parts):
+        return []
+    places = [min(range(len(starts)), key=lambda column: abs(starts[column] - part.left)) for part in parts]
+    fits = (
+        abs(starts[place] - part.left) <= 2 * size and part.right < (*starts, math.inf)[place + 1]
+        for place, part in zip(places, parts, strict=True)
+    )
+    return places if all(fits) and len({*places}) == len(places) else []
+
+
+def _is_prose(lines: Sequence[Line]) -> bool:
+    small = sum(line.text.lstrip()[:1].islower() for line in lines)
+    words = sum(len(line.text.split()) for line in lines)
+    return (
+        len(lines) >= _LEAST_ROWS
+        and small >= _LEAST_PROSE * len(lines)
+        and words >= _LEAST_WORDS * len(lines)
+        and not any(is_row(line.text) for line in lines)
+    )
 
 
 def find_spacing(pages: Sequence[Sequence[Line]]) -> float:
