@@ -30,7 +30,7 @@ from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from crag_core.view.score_words import numbers_of, signals_of
+from crag_core.view.score_words import BESIDE, numbers_of, reason_of, signals_of
 from crag_core.view.verdict_lines import chip
 
 _YES = ("y", "yes")
@@ -171,7 +171,7 @@ def _describe(trace: Trace) -> str:
     if trace.asks_back:
         return "\n".join((*lines, f"Asks back: {clean(trace.asks_back)}"))
     if trace.decision:
-        verdict = chip(trace.decision, trace.decision.reason)
+        verdict = chip(trace.decision, reason_of(trace.decision, trace.settings.policy))
         lines.append(f"{verdict.title}. {verdict.reason}")
     if trace.failure:
         lines.append(f"Broke off at {trace.failure.name}: {trace.failure.summary} {trace.failure.hint}")
@@ -180,7 +180,7 @@ def _describe(trace: Trace) -> str:
     if trace.answer:
         lines.append(f"Ending: {clean(routed.said)}")
         if trace.answer.state is AnswerState.COMPLETE:
-            title, why = caution(trace, routed)
+            title, why = caution(trace, routed, BESIDE)
             lines += ["", *filter(None, (title, why))] if why else []
         lines += ["", view.cited(trace.answer.shown)]
         if trace.answer.state.is_unfinished and trace.answer.text:
