@@ -100,7 +100,7 @@ def test_preset_moves_the_sliders(
 
 @pytest.mark.usefixtures("unfolded")
 def test_the_limit_of_sentences_is_seen_moved_and_decides_again_at_once(start: Start) -> None:
-    app = ask(start(), PRICE)
+    app = ask(start(), "What do yachts pay a night?")  # both sentences on prices answer
     trace = app.session_state["trace"]
     slider = app.select_slider(key="sentences")
     assert slider.label == "Sentences kept, at most" and slider.value == trace.settings.policy.refinement.top == 5
