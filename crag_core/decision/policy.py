@@ -72,6 +72,7 @@ WITHOUT_MODEL: dict[str, tuple[str | None, str]] = {
     "documents": ("keep", "no document is read whole"),
     "consolidate": (None, "nothing is consolidated"),
 }
+"""What a score or step that needs a language model becomes where there is none, and how that is said."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,7 @@ class Policy(Routing):
 
     @property
     def cutoff(self) -> float:
+        """Sentences that score above it are kept; without one of its own, the paper's, on our scale."""
         return PAPER_CUTOFF if self.refinement.cutoff is None else self.refinement.cutoff
 
     @property

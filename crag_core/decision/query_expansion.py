@@ -100,6 +100,7 @@ def _pad(text: str) -> str:
 def _find_neighbours(
     keywords: Sequence[str], passages: Sequence[Passage], stop_words: Container[str]
 ) -> dict[str, list[tuple[int, str]]]:
+    """Words in sentences with a keyword, and where each stands: number of the passage, and sentence."""
     anchors = {form for word in keywords if not _KANA.search(word) for form in _forms(word)}
     found: dict[str, list[tuple[int, str]]] = {}
     for number, passage in enumerate(passages):

@@ -30,6 +30,8 @@ class Interval:
 
 @dataclass(frozen=True)
 class Stability:
+    """One interval for `lower` (with `upper` held) and one for `upper` (with `lower` held)."""
+
     lower: Interval
     upper: Interval
 
@@ -83,6 +85,7 @@ def look_at(
 
 
 def is_settled(policy: Policy, look: Look) -> bool:
+    """Whether the action is the same at both ends of both thresholds: no move of the two together changes it."""
     ends = [(lower, upper) for lower in (0.0, 1.0) for upper in (0.0, 1.0) if policy.allows(lower, upper)]
     return len({look(*pair)[0] for pair in ((policy.lower, policy.upper), *ends)}) == 1
 

@@ -30,6 +30,7 @@ RULES: dict[str, str] = dict.fromkeys(SKIP, "") | {"few_context": _COUNT, "high_
 
 
 def read_steps(given: Any) -> Any:
+    """A list of names and `{name = argument}` tables as pairs; anything else as it is, for `check_steps` to refuse."""
     if not isinstance(given, list | tuple):
         return given
     pairs: list[Any] = []

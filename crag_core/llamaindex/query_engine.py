@@ -156,6 +156,7 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     def begin(
         self, question: str, passages: tuple[Passage, ...] | None = None, follow_up: FollowUp | None = None
     ) -> Trace:
+        """As `Pipeline.begin`."""
         return self._pipeline.begin(question, passages, follow_up)
 
     def run(self, question: str, run: Run | None = None, *, after: Trace | None = None) -> Trace:
@@ -186,12 +187,15 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         return query.open_run.trace
 
     def score_strips(self, trace: Trace, passages: tuple[Passage, ...], run: Run | None = None) -> Trace:
+        """As `Pipeline.score_strips`."""
         return self._pipeline.score_strips(trace, passages, run)
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
+        """As `Pipeline.second_opinion`."""
         return self._pipeline.second_opinion(trace, run)
 
     def adopt(self, trace: Trace, as_new: bool = False) -> Trace:
+        """As `Pipeline.adopt`."""
         return self._pipeline.adopt(trace, as_new)
 
     def hiding(self, text: str) -> Self:

@@ -37,6 +37,7 @@ _STEP_STATES = {AnswerState.STOPPED: StepState.STOPPED, AnswerState.FAILED: Step
 
 
 def consolidate(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Ask the language model for what it knows itself, and to put that beside the evidence (arXiv 2410.07176)."""
     routed = reroute(trace, trace.settings.policy)
     excerpts = routed.knowledge.excerpts
     most = trace.settings.policy.steps(routed.decision.action).get("consolidate")
@@ -73,6 +74,7 @@ def _consolidated(
 
 
 def write(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Write the answer, telling `run.listener` each piece as it comes; what a stop or failure leaves is kept."""
     for piece in stream(trace, parts, run):
         if isinstance(piece, Result):
             return piece
@@ -210,6 +212,7 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
 
 
 def _joined(begun: str, text: str) -> str:
+    """`text`, which begins with `begun`; without that where the rest begins with the same words once more."""
     rest = text.removeprefix(begun).lstrip()
     return rest if begun and rest.startswith(begun[:_ANEW]) else text
 

@@ -69,6 +69,7 @@ def condense(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _asks_for(missing: str, known: FollowUp, stop_words: frozenset[str]) -> bool:
+    """Whether what a model misses stands in the question, and in no turn before: small ones miss what they made up."""
     stands = set(words(missing)) <= set(words(known.asked))
     names = bool(own_words(missing, stop_words) or points_back(missing, stop_words))
     return stands and names and not is_said(missing, known.history, stop_words)
@@ -84,6 +85,7 @@ def needed(follow_up: FollowUp, stop_words: frozenset[str]) -> bool:
 
 
 def _ask(model: LanguageModel, parts: Parts, known: FollowUp, run: Run) -> tuple[CondensedReply, Usage, str]:
+    """What the model made of it, the cost, and why there is nothing; raises `Stopped` alone."""
     asked = parts.prompts.condense(known.asked, known.history)
     try:
         said, _, usage = ask_twice(model, parts.prompts, asked, parse_condensed, run.cancel, CONDENSE_SCHEMA)

@@ -168,6 +168,7 @@ def grades_as_asked(question: str, passages: Sequence[Passage], grades: Sequence
 
 
 def strips_as_asked(question: str, passages: Sequence[Passage], strips: Sequence[Strip]) -> tuple[Strip, ...]:
+    """The strips; those of passages without the code that is asked for score 0."""
     why = without_code(question, passages)
     return tuple(replace(strip, score=0.0) if strip.score and strip.passage_id in why else strip for strip in strips)
 
@@ -231,6 +232,7 @@ class _Asking:
                 self._fail(grades[0].cause, "", grades[0].error or ModelUnavailable.__name__)
 
     def _heard(self, done: int, count: int, run: Run) -> Callable[[], None]:
+        """Reports each reply of a model to the listener; one that is asked for again counts once."""
         replies = itertools.count(1)
 
         def tell() -> None:

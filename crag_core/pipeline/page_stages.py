@@ -96,6 +96,7 @@ def _best_chunks(question: str, result: Passage, page: PageText, parts: Parts, r
 
 
 def _likely(chunks: tuple[Passage, ...], keywords: Sequence[str]) -> tuple[Passage, ...]:
+    """So many as are scored: of a longer page those that hold most of the question's keywords, the first ones first."""
     wanted = frozenset(keywords)
     found = sorted(chunks, key=lambda one: -len(wanted.intersection(words(one.text))))[:_SCORED]
     return tuple(sorted(found, key=lambda one: one.ordinal))

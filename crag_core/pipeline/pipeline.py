@@ -106,6 +106,7 @@ class Pipeline:
         return other
 
     def hiding(self, text: str) -> Pipeline:
+        """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
         retriever = self.parts.retriever
         return self.with_parts(retriever=retriever.hiding(text)) if text and retriever else self
 
@@ -246,6 +247,7 @@ class Pipeline:
         return record.trace
 
     def _step(self, name: StepName, stage: Stage, record: OpenRun, run: Run) -> bool:
+        """Run one stage, time it and record it: may the next one run?"""
         for listener in (run.listener, *self._observers):
             listener.started(name)
         start = self._clock()
@@ -385,6 +387,7 @@ def _is_partly_graded(trace: Trace) -> bool:
 
 
 def _without_break(trace: Trace, name: StepName) -> Trace:
+    """A break at a stage that now has nothing to do is over."""
     if name == StepName.SECOND_OPINION:
         return trace
     steps = tuple(step for step in trace.steps if not (step.name == name and step.state in _BROKEN))

@@ -72,6 +72,7 @@ def retrieve_again(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _read_documents(trace: Trace, decision_path: DecisionPath, retriever: Retriever) -> Result:
+    """The documents of the evidence whole, in rank order, until the token budget of the policy is full."""
     wanted, evidence = decision_path.wanted or (), decision_path.evidence
     ids = tuple(dict.fromkeys(one.document_id for one in evidence if one.document_id))
     budget = trace.settings.policy.refinement.budget

@@ -150,6 +150,7 @@ class Cooldown:
         self._lock = Lock()
 
     def left(self, seconds: float) -> float:
+        """Seconds until the next search is allowed, when at least `seconds` must lie between two; 0.0: now."""
         with self._lock:
             return 0.0 if self._last is None else max(0.0, self._last + seconds - self._clock())
 
@@ -174,6 +175,7 @@ class TimedCancel(Event):
         return self.parent.is_set() or time.monotonic() >= self._end
 
     def wait(self, timeout: float | None = None) -> bool:
+        """As of an event; looked at every twentieth of a second."""
         end = math.inf if timeout is None else time.monotonic() + timeout
         while not self.is_set() and (left := end - time.monotonic()) > 0:
             self.parent.wait(min(left, POLL_SECONDS))

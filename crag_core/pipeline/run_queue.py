@@ -22,6 +22,7 @@ class Ticket:
 
     @property
     def before(self) -> int | None:
+        """How many runs get their turn before this one's; None: it has had it, or left the line."""
         with self.run_queue.lock:
             line = self.run_queue.line
             return line.index(self) if self in line else None
@@ -42,6 +43,7 @@ class Ticket:
             self.leave()
 
     def leave(self) -> None:
+        """Out of the line, or the turn is over; again does nothing."""
         with self.run_queue.lock:
             if self in self.run_queue.tickets:
                 self.run_queue.tickets.remove(self)

@@ -77,6 +77,7 @@ def route(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def score_strips(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Score the strips of what was looked at; what an expansion adds only where strips decide what is kept of it."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     by_strips = decision_path.decision.handling in (Handling.REFINE, Handling.EXTRACT)
     evidence = (
@@ -98,6 +99,7 @@ def score_strips_of(trace: Trace, parts: Parts, run: Run, passages: tuple[Passag
 
 
 def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
+    """Sentences picked by the language model, where the route asks for that; checked word for word."""
     decision_path = decision_path_of(trace, trace.settings.policy)
     read = {*trace.edits.pinned, *(extraction.passage_id for extraction in trace.extractions or ())}
     todo = [passage for passage in decision_path.kept if passage.id not in read and passage.text.strip()]

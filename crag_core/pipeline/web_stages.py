@@ -70,6 +70,7 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
 
 
 def _distinct(results: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    """Of two with one id, which a user's own provider may give, the first."""
     found: dict[str, Passage] = {}
     for one in results:
         found.setdefault(one.id, one)

@@ -27,6 +27,7 @@ class ListReply(Generic[_T]):
 
 
 def parse_recalled(text: str, most: int) -> ListReply[str]:
+    """Read the `passages` of a reply: texts, or records with a text; at most `most` of them."""
     listed, cause = _listed(text)
     if listed is None:
         return ListReply(None, cause)

@@ -64,6 +64,7 @@ def _round_without(found: Round, dropped: Collection[str]) -> Round:
 
 
 def _web_without(web: WebSearch, dropped: Collection[str]) -> WebSearch:
+    """A search that is left with no result counts as one that found nothing."""
     rest = _others(web.passages, dropped)
     if rest == web.passages:
         return web
@@ -114,6 +115,7 @@ def _graded_full(grades: tuple[Grade, ...] | None, passages: tuple[Passage, ...]
 
 
 def _scored_full(strips: tuple[Strip, ...] | None, pinned: tuple[Passage, ...]) -> tuple[Strip, ...] | None:
+    """Those of a pinned passage that was never split come in too: they and their scores are known."""
     if strips is None:
         return None
     full, known = {passage.id for passage in pinned}, {strip.passage_id for strip in strips}

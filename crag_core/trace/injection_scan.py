@@ -106,6 +106,7 @@ _PATTERNS = [(sign, _compiled(sign, line)) for sign, lines in _PHRASES.items() f
 
 
 def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
+    """Suspicions of all these passages, of each in the order of its text, those in its title last."""
     return tuple(
         Suspicion(passage.id, sign, start, end, in_source)
         for passage in passages
@@ -115,6 +116,7 @@ def find_in(passages: Iterable[Passage]) -> tuple[Suspicion, ...]:
 
 
 def with_suspicions(trace: Trace, before: Trace) -> Trace:
+    """`trace` with what is suspicious in the passages that `before` did not hold, added to what was found in those."""
     known = {passage.id for passage in before.every_passage} if before.suspicions is not None else set()
     new = [passage for passage in trace.every_passage if passage.id not in known]
     if not new and (trace.passages is None or trace.suspicions is not None):

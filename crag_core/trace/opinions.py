@@ -52,6 +52,7 @@ def with_evaluator(trace: Trace, evaluator: str, writer: str | None = None) -> T
 
 
 def decided_by(trace: Trace, card: EvaluatorCard, writer: str) -> Trace:
+    """The record as this evaluator decides it: by its grades with that model, else by any; by none that it lacks."""
     found = with_evaluator(trace, card.name, writer) or with_evaluator(trace, card.name)
     return found or replace(_decided(trace, None), settings=replace(trace.settings, evaluator=card))
 
@@ -78,6 +79,7 @@ def grades_under(trace: Trace, settings: RunSettings) -> tuple[Grade, ...]:
 
 
 def _is_by(opinion: Opinion, evaluator: str, writer: str | None) -> bool:
+    """Whether it is of that evaluator, by that model if it asks one (None: by any)."""
     card = opinion.evaluator
     return card.name == evaluator and (not card.calls_model or writer in (None, opinion.writer))
 
@@ -89,6 +91,7 @@ def _settings_by(trace: Trace, opinion: Opinion) -> RunSettings:
 
 
 def _decided(trace: Trace, at: int | None) -> Trace:
+    """The record as its opinion at this place decides it, or nobody; the grades that decided before are an opinion."""
     before, web = main_opinion(trace), trace.web
     chosen = None if at is None else trace.opinions[at]
     if at is None:
@@ -111,6 +114,7 @@ def _decided(trace: Trace, at: int | None) -> Trace:
 
 
 def main_opinion(trace: Trace) -> Opinion | None:
+    """The grades that the run itself was decided by, as an opinion; None where it has graded nothing."""
     if trace.grades is None and (trace.web is None or trace.web.grades is None):
         return None
     settings = trace.settings

@@ -96,6 +96,7 @@ class Reroute:
 
     @property
     def is_from_memory(self) -> bool:
+        """Whether what is said here is the language model's own knowledge, written or not yet there."""
         return self._stands is AnswerEnding.FROM_MEMORY
 
     @property
@@ -189,6 +190,7 @@ def _possible(policy: Policy, trace: Trace) -> Policy:
 
 
 def with_room(policy: Policy, passages: tuple[Passage, ...]) -> Policy:
+    """The policy with a token budget that holds these passages whole."""
     if policy.refinement.budget is None:
         return policy
     needed = sum(estimate_tokens(passage.text) for passage in passages)
@@ -275,6 +277,7 @@ def _has_unread(web: WebSearch) -> bool:
 
 
 def carried_out(trace: Trace, routed: Reroute) -> tuple[Correction, ...]:
+    """The corrections of every iteration in order that were really made, with the query of each."""
     rounds = {found.path: found for found in trace.rounds}
     done: list[Correction] = []
     for iteration in routed.decision_path.iterations:

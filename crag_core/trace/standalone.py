@@ -192,6 +192,7 @@ def back_question(question: str, stop_words: frozenset[str]) -> str:
 
 
 def _with_reply(question: str, pointing: str, reply: str) -> str:
+    """A question that could not be understood with the reply in place of what it points with; "": it has no room."""
     name = reply.strip().strip(EDGES)
     if not pointing or len(name.split()) > _LONGEST or len(reply.split("\n")) > 1:
         return ""

@@ -230,6 +230,7 @@ def _improved(trace: Trace) -> bool | None:
 
 
 def best_score(trace: Trace, passages: Iterable[Passage]) -> float | None:
+    """The evaluator's best, by the part that decides where two signals do; None where nothing is graded."""
     name = ANSWERING if trace.settings.policy.compares_two_scores else ""
     grades = (trace.grade_of(passage.id) for passage in passages)
     return max((score for grade in grades if grade and (score := grade.part(name)) is not None), default=None)

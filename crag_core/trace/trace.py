@@ -165,6 +165,7 @@ class Trace:
 
     @property
     def asks_back(self) -> str:
+        """What is asked in place of an answer, since the question cannot be understood; "": nothing."""
         known = self.follow_up
         return known.asks if known and known.outcome is Understanding.ASKS_BACK else ""
 
@@ -202,6 +203,7 @@ class Trace:
 
     @cached_property
     def all_passages(self) -> tuple[Passage, ...]:
+        """The corpus passages of every retrieval, each once, in the order in which they were first found."""
         found = {passage.id: passage for passage in self.passages or ()}
         for retrieval in (retrieval for later in self.rounds for retrieval in later.retrievals):
             for passage in retrieval.passages:
@@ -238,6 +240,7 @@ class Trace:
 
     @property
     def is_unfinished(self) -> bool:
+        """It broke off, was stopped, waits, was never to come to an answer, or to no whole one."""
         return self.failure is not None or self.answer is None or self.answer.state.is_unfinished
 
     def to_dict(self) -> dict[str, Any]:

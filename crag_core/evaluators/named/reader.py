@@ -18,7 +18,7 @@ from crag_core.evaluators.named.files import ADAPTER, ModelFiles
 from crag_core.evaluators.shared.pair_encoder import WordPieces, cut_windows
 
 WINDOW = 512
-"""WordPieces of question and text that are read at once at most: these models were trained on no longer ones."""
+"""Pieces of question and text that are read at once at most: these models were trained on no longer ones."""
 OVERLAP = 64
 QWEN3 = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "

@@ -138,6 +138,7 @@ def score_unread(question: str, strips: Sequence[Strip], texts: Mapping[str, str
 
 
 def _score(chunk: Sequence[Strip], text: str, asked: EmbeddedQuestion, cancel: Cancel) -> Iterable[tuple[str, float]]:
+    """The id of each sentence that can be compared, with its score; none where the chunk cannot be."""
     whole = asked.compare(text, cancel)
     if whole is None:
         return ()

@@ -15,6 +15,7 @@ from crag_core.base.serialization import from_plain
 SETTINGS, MODEL, EMBEDDER = "evaluator.json", "model.onnx", "embedder.onnx"
 TOKENIZER, RARITY = "tokenizer.json", "rarity.json"
 VERSION = 4
+"""Of the shape of evaluator.json."""
 FRAME = 3  # the pieces [CLS], [SEP] and [SEP] around passage and question
 _HINT = "Restore data/models/retrieval-evaluator from the repository."
 
@@ -27,11 +28,14 @@ class Rarity:
     words: Mapping[str, int]
 
     def idf(self, word: str) -> float:
+        """Inverse document frequency: log((N + 1) / (n + 1))."""
         return math.log((self.documents + 1) / (self.words.get(word, 0) + 1))
 
 
 @dataclass(frozen=True)
 class Topical:
+    """How the model's logit and the cosine of question and passage become the log-odds of being on the subject."""
+
     bias: float
     logit: float
     cosine: float
@@ -39,6 +43,8 @@ class Topical:
 
 @dataclass(frozen=True)
 class Answering:
+    """How the model's logit and the log of the chance of being on the subject become the log-odds of answering."""
+
     bias: float
     logit: float
     topical: float
@@ -50,6 +56,7 @@ class Signals:
     topical: Topical
 
     def scores(self, answering: float, topical: float, cosine: float) -> tuple[float, float]:
+        """Probabilities of answering and of being on the subject, from the two logits and the cosine."""
         own = self.answering
         on_subject = self.topical.bias + self.topical.logit * topical + self.topical.cosine * cosine
         answers = own.bias + own.logit * answering + own.topical * log_chance(on_subject)
@@ -57,10 +64,12 @@ class Signals:
 
 
 def chance(odds: float) -> float:
+    """The probability with these log-odds, in 0..1."""
     return 1.0 / (1.0 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1.0 + math.exp(odds))
 
 
 def log_chance(odds: float) -> float:
+    """The logarithm of `chance`, without losing what is next to 0."""
     return -math.log1p(math.exp(-odds)) if odds >= 0 else odds - math.log1p(math.exp(odds))
 
 
@@ -132,6 +141,7 @@ def parse_rarity(data: bytes) -> Rarity:
 
 
 def read_file(folder: Path, name: str) -> bytes:
+    """Raises `EvaluatorUnavailable` when it cannot be read."""
     try:
         return (folder / name).read_bytes()
     except OSError as error:
@@ -155,5 +165,6 @@ def read_checked(folder: Path, settings: ModelSettings) -> dict[str, bytes]:
 
 
 def unusable(found: str) -> EvaluatorUnavailable:
+    """The error for files that are as evaluator.json says, and still do not do: `found` begins with the file's name."""
     first = found.strip().splitlines()[0].rstrip(".")
     return EvaluatorUnavailable(f"The trained evaluator cannot be used: {first[:300]}.", hint=_HINT)

@@ -67,6 +67,7 @@ class MultilingualReader:
         return WordPieces(read, found.ids, found.offsets, found.ids.count(self._unknown))
 
     def knows(self, pieces: WordPieces) -> bool:
+        """Whether at least half of the characters are in its vocabulary."""
         lengths = [end - start for start, end in pieces.offsets]
         strange = sum(length for piece, length in zip(pieces.ids, lengths, strict=True) if piece == self._unknown)
         return 2 * strange <= sum(lengths)
@@ -77,6 +78,7 @@ class MultilingualReader:
         return self._embed(struct.pack(f"{len(read)}I", *read))
 
     def _embed_anew(self, packed: bytes) -> Any:
+        """Of the numbers of pieces, packed since thousands are remembered."""
         import numpy as np
 
         read = np.frombuffer(packed, np.uintc)
@@ -101,6 +103,7 @@ def open_multilingual() -> MultilingualReader:
 
 
 def find_weights() -> Path | None:
+    """The file of weights, where the package is installed; nothing of the package is imported."""
     found = importlib.util.find_spec(PACKAGE)
     places = found.submodule_search_locations if found else None
     return next((file for place in places or () if (file := Path(place) / FILE).is_file()), None)
@@ -164,6 +167,7 @@ class _File:
         return np.frombuffer(self._data, kind, size // _BLOCK, start).reshape(-1, columns // _BLOCK)
 
     def layer(self, name: str, width: int, inner: int) -> dict[str, Linear]:
+        """Of a BERT encoder."""
         return {
             "attention": self.linear(width, f"{name}.q", f"{name}.k", f"{name}.v"),
             "attended": self.linear(width, f"{name}.ao"),

@@ -91,6 +91,7 @@ def why_unread(pieces: WordPieces, what: str) -> str:
 
 
 def share_of_other_scripts(text: str) -> float:
+    """Share of the letters that are not Latin; 0 for a text without letters."""
     letters = {sign: count for sign, count in Counter(text).items() if sign.isalpha()}
     other = sum(count for sign, count in letters.items() if "LATIN" not in unicodedata.name(sign, ""))
     return other / sum(letters.values()) if letters else 0.0
@@ -172,6 +173,7 @@ class PairReader:
         return self._read_pair(tuple(question), tuple(passage))
 
     def _read_anew(self, question: tuple[int, ...], passage: tuple[int, ...]) -> PairLogits:
+        """The logits of the places are moved as one, so that the score of the whole is theirs."""
         rows = self._run(MODEL, self._session, INPUTS, self.frame(passage, question))
         answering, topical, places = float(rows[0][0]), float(rows[1][0]), rows[2][0][len(question) + 2 :].tolist()
         beyond = answering - log_sum_exp(places)
@@ -182,11 +184,13 @@ class PairReader:
         return self._vector(tuple(text))
 
     def _vector_anew(self, text: tuple[int, ...]) -> tuple[float, ...]:
+        """Of length 1."""
         ids = [self._first, *text, self._between]
         (vectors,) = self._run(EMBEDDER, self._embedder, EMBEDDER_INPUTS, (ids, [1] * len(ids)))
         return tuple(map(float, vectors[0]))
 
     def _run(self, name: str, session: Any, inputs: Sequence[str], rows: Sequence[Ids]) -> list[Any]:
+        """The outputs of one run over one row; raises `EvaluatorUnavailable`."""
         import numpy as np
 
         arrays = (np.array([row], np.int64) for row in rows)
@@ -204,6 +208,7 @@ class PairReader:
 
 
 def log_sum_exp(values: Sequence[float]) -> float:
+    """The logarithm of the sum of the exponentials; minus infinity of none."""
     if not values:
         return -math.inf
     most = max(values)

@@ -25,6 +25,7 @@ class YesOrNo:
 
     @property
     def share(self) -> float | None:
+        """P(yes) where nothing but yes and no may be said, in 0..1; None with the cause."""
         return None if self.cause else self.yes / (self.yes + self.no)
 
 

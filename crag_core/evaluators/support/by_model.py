@@ -35,6 +35,7 @@ class ModelSupport:
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
+        """One a sentence of an answer, in order; all calls at once, as far as the model allows."""
         evidence = PieceSet(tuple(pieces))
         found, claims = claims_in(sentences, evidence, self._stop_words)
         shown = [fitting(claim, evidence) for claim in claims]

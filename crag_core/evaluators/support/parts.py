@@ -77,5 +77,6 @@ def fitting(claim: Claim, evidence: PieceSet) -> list[Piece]:
 
 
 def nearest(claim: Claim, evidence: PieceSet) -> tuple[str, ...]:
+    """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
     found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
     return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))

@@ -46,6 +46,7 @@ class WordSupport:
     def measure(
         self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
     ) -> tuple[Backing, ...]:
+        """One a sentence of an answer, in order; it takes milliseconds, so nobody has to stop it."""
         rarity = rarity_in(self._folder)
         evidence = PieceSet(tuple(pieces))
         whole = language_of(" ".join(claim_of(sentence) for sentence in sentences[:MOST]))

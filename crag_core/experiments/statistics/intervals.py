@@ -181,6 +181,7 @@ class Resamples:
 
 
 def _around(value: float, drawn: Array) -> Estimate:
+    """Draws in which nothing counts say nothing."""
     low, high = np.quantile(drawn, (0.025, 0.975)) if len(drawn) else (value, value)
     return Estimate(value, float(low), float(high))
 

@@ -69,6 +69,7 @@ def claim_of(sentence: str) -> str:
 
 
 def is_prose(sentence: str) -> bool:
+    """Not a block of code, nor the header of a table, which claims nothing."""
     return not (_CODE.match(sentence) or _HEADER.match(sentence))
 
 
@@ -118,6 +119,7 @@ def content_of(claim: str, stop_words: Collection[str]) -> dict[str, str]:
 
 
 def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
+    """Words with a capital letter inside the sentence; in German every noun is one."""
     said = (word for place, word in enumerate(_WORD.findall(claim)) if place and word[:1].isupper())
     named = (word.lower() for word in said if not any(sign.isdigit() for sign in word))
     return frozenset(bare_word(word) for word in named if word not in stop_words)
@@ -125,6 +127,7 @@ def names_in(claim: str, stop_words: Collection[str]) -> frozenset[str]:
 
 @lru_cache(8192)
 def bare_word(word: str) -> str:
+    """Without a possessive ending, and without accents, which some leave out."""
     parts = unicodedata.normalize("NFKD", _POSSESSIVE.sub("", word))
     return "".join(sign for sign in parts if not unicodedata.combining(sign))
 

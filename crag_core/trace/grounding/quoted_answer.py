@@ -102,6 +102,7 @@ class StreamedReply:
         return "" if is_refusal(self.text) else self._new(self.text)
 
     def _new(self, text: str) -> str:
+        """What `text` has beyond what was shown; all of it where that turns out to have been a thought."""
         new = text.removeprefix(self._shown)
         self._shown = text
         return new
@@ -133,6 +134,7 @@ def doubtful_title(writer: str) -> str:
 
 
 def left_out(usage: Usage) -> str:
+    """That evidence was cut for the model, in a sentence; "" where none was."""
     message = f"About {usage.cut:,} tokens of the evidence were left out, since the model cannot read them all at once."
     return message if usage.cut else ""
 
