@@ -104,7 +104,7 @@ def _units(text: str) -> int:
 def _parts(words: PdfTextPage, text: str, start: int, line: Line) -> Iterator[Line]:
     """What of a line stands between wide gaps; `start` is the place of its first letter on the page."""
     begun = 0
-    for space in re.finditer(r"(?<=\S) (?=\S)", text) if text.isascii() or len(text) == _units(text) else ():
+    for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
         right, (left, _) = _find_right(words, start + space.start() - 1), _find_origin(words, start + space.end())
         if left - right > _GUTTER * line.size:
             yield _place_line(words, text[begun : space.start()], start + begun, start + space.start() - 1)
