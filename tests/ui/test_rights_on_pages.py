@@ -173,7 +173,7 @@ def test_a_run_under_way_is_followed_by_its_owner_only(start: Start, own: Path, 
     later = AppTest.from_file(str(PAGES.parent / "app.py"), default_timeout=60)
     later.query_params["run"] = found.id
     later.run()
-    assert "This run still goes on, for somebody else." in shown(later)
+    assert "Another user's run is in progress." in shown(later)
     assert job_named(later, "run") is None and "trace" not in later.session_state
 
     background.live().clear()

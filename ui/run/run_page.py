@@ -133,7 +133,7 @@ def draw_rounds(view: RunView) -> None:
         )
     if lines:
         with st.container(border=True):
-            st.subheader(":material/replay: Looked again", anchor=False)
+            st.subheader(":material/replay: Retrieved again", anchor=False)
             st.markdown("\n\n".join(lines))
 
 

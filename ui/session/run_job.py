@@ -144,7 +144,7 @@ def rejoin(run_id: str) -> bool:
     if running is not None and running.owner == access.user():
         background.join(RUN, running)
     elif running is not None:
-        app_state.report("This run still goes on, for somebody else. Open the link again when it is finished.")
+        app_state.report("Another user's run is in progress. Open the link again when it is finished.")
     return running is not None
 
 

@@ -192,7 +192,7 @@ def _close() -> None:
 
 
 def _die(number: int) -> NoReturn:
-    """As if nobody had listened, so that a shell and systemd know why; the first process of a container cannot."""
+    """Re-raise the signal, so that the exit status shows it; the first process of a container cannot."""
     with suppress(OSError):
         os.kill(os.getpid(), number)
     os._exit(128 + number)
