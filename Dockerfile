@@ -22,11 +22,11 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /tmp --shell /u
 WORKDIR /app
 
 # Changes of our own files leave this layer, by far the largest, as it is.
-COPY requirements.txt ./
+COPY requirements.txt requirements-servers.txt ./
 RUN if [ -n "$TORCH_INDEX" ]; then \
         pip install --no-cache-dir --index-url "$TORCH_INDEX" "$(grep '^torch==' requirements.txt)"; \
     fi \
-    && pip install --no-cache-dir -r requirements.txt
+    && pip install --no-cache-dir -r requirements.txt -r requirements-servers.txt
 
 # Nothing of this belongs to the user that runs it. .dockerignore says what is left out of it.
 COPY LICENSE app.py ./

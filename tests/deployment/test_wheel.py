@@ -78,11 +78,18 @@ def bounds(requirements: list[Requirement]) -> set[str]:
 def test_core_and_the_extra_app_are_the_packages_of_the_application() -> None:
     assert bounds([*CORE, *extra("app")]) == bounds(read_requirements(REPOSITORY / "requirements.txt"))
     assert "torch" in brought_by(extra("app")), "without its fixed version it is still needed"
+    servers = [*extra("postgres"), *extra("redis"), *extra("otel")]
+    assert bounds(servers) == bounds(read_requirements(REPOSITORY / "requirements-servers.txt"))
 
 
 def test_the_core_brings_nothing_heavy() -> None:
     names = brought_by(CORE)
     assert {"llama-index-core", "onnxruntime", "tokenizers"} <= names and not names & HEAVY
+    assert {"httpx", "numpy", "pydantic", "sqlalchemy"} <= names, "which are imported and not listed"
+
+
+def test_what_is_imported_and_not_listed_comes_with_what_is() -> None:
+    assert {"pillow", "scipy", "huggingface-hub", "transformers"} <= brought_by(extra("app"))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +108,7 @@ def pip(*arguments: str) -> None:
 def test_the_files_of_the_image_are_in_it_and_nothing_else(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     places = {"crag_core": "", "data": "crag_core/"}
-    ours = {name for _, name in copied()} - {"LICENSE", "requirements.txt"}
+    ours = {name for _, name in copied()} - {"LICENSE", "requirements.txt", "requirements-servers.txt"}
     assert names == {places.get(name.partition("/")[0], "crag_app/") + name for name in ours}
 
 

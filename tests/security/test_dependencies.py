@@ -87,6 +87,7 @@ def licence_of(name: str) -> str:
 
 
 def test_no_package_that_the_application_needs_binds_users_of_a_server() -> None:
-    names = brought_by(read_requirements(ROOT / "requirements.txt"))
-    assert {"streamlit", "torch", "httpx", "jinja2"} <= names and len(names) > 60
+    lists = ("requirements.txt", "requirements-servers.txt")
+    names = brought_by(one for file in lists for one in read_requirements(ROOT / file))
+    assert {"streamlit", "torch", "httpx", "jinja2", "psycopg"} <= names and len(names) > 60
     assert {name: told for name in names if BINDS_A_SERVER.search(told := licence_of(name))} == {}

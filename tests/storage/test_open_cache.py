@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from crag_core.app.config import load
+from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BadRecord
+from crag_core.base.network import drivers
 from crag_core.storage.cache import RedisCache, TableCache, open_cache
 from tests.storage.cache_parts import grade, key
 
@@ -60,3 +63,21 @@ def test_cache_on_disk_never_loads_the_client_of_a_server() -> None:
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "package"),
+    [
+        ("CRAG_CACHE", "redis://cache:6379/0", "redis"),
+        ("CRAG_HISTORY", "postgresql://me:secret@box/crag", "'psycopg[binary]'"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318", "opentelemetry-exporter-otlp-proto-http"),
+    ],
+)
+def test_a_package_that_only_a_setting_needs_is_named_at_the_start(
+    variable: str, value: str, package: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(drivers, "find_spec", lambda module: None)
+    settings = load({"CRAG_HOME": str(tmp_path), variable: value})
+    with pytest.raises(BadRecord, match=f"^{variable}: expected the package") as refused:
+        Workbench(settings)
+    assert refused.value.hint == f"Run: pip install {package}"

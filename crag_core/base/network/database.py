@@ -10,6 +10,7 @@ from threading import Event, Timer
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import BadRecord
+from crag_core.base.network.drivers import check_installed
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -40,6 +41,7 @@ def driver_options(address: URL, seconds: int) -> dict[str, object]:
 
 def read_postgres_url(text: str, setting: str) -> URL:
     """Raises `BadRecord`, in which nothing of the URL is quoted."""
+    check_installed(setting, "psycopg", "'psycopg[binary]'")
     import psycopg
     from psycopg.conninfo import make_conninfo
     from sqlalchemy import make_url

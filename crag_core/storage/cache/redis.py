@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from crag_core.base.errors import BadRecord
+from crag_core.base.network.drivers import check_installed
 from crag_core.base.protocols import Clock
 from crag_core.storage.cache.grade_cache import GradeCache
 
@@ -87,6 +88,7 @@ class RedisCache(GradeCache):
 
 def _read_url(url: str) -> tuple[Redis, str, str]:
     """A client that is not connected yet, the URL as it may be shown, and the password."""
+    check_installed("CRAG_CACHE", "redis", "redis")
     import redis
     from redis.backoff import NoBackoff
     from redis.retry import Retry
