@@ -14,7 +14,6 @@ from pathlib import Path, PurePath
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.file_kind import LIBRARY, check_kind, refuse_extension
 from crag_core.retrieval.readers.library import read_by_library
-from crag_core.retrieval.readers.mail import read_mail
 from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size, say_left_out
 from crag_core.retrieval.readers.pdf import read_pdf
 from crag_core.retrieval.readers.text import read_csv, read_markdown, read_text
@@ -24,15 +23,9 @@ __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "say_left_
 Reader = Callable[[bytes, str], tuple[Page, ...]]
 
 
-def read_eml(content: bytes, name: str) -> tuple[Page, ...]:
-    """Attachments go through `read_document`, each on its own."""
-    return read_mail(content, name, read_document)
-
-
 READERS: dict[str, Reader] = {
     **dict.fromkeys(LIBRARY, read_by_library),
     ".csv": read_csv,
-    ".eml": read_eml,
     ".markdown": read_markdown,
     ".md": read_markdown,
     ".pdf": read_pdf,

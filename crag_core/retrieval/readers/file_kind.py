@@ -33,7 +33,7 @@ _MARKUP = re.findall(
 )
 _DOCUMENTS = re.findall(
     r"\S+",
-    ".dbf .doc .docm .docx .dot .dotm .dotx .epub .hwp .hwpx .key .msg .numbers .odp .ods .odt .pages .pot .potm "
+    ".dbf .doc .docm .docx .dot .dotm .dotx .eml .epub .hwp .hwpx .key .msg .numbers .odp .ods .odt .pages .pot .potm "
     ".potx .pps .ppsx .ppt .pptm .pptx .rtf .wpd .xls .xlsb .xlsm .xlsx .xlt .xltm .xltx",
 )
 LIBRARY = (*_MARKUP, *_DOCUMENTS)

@@ -16,6 +16,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import prepare_html
+from crag_core.retrieval.readers.mail import prepare_mail
 from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
@@ -66,6 +67,8 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         title, content = _prepare_page(content, name)
     elif extension == ".rtf":
         content = _prepare_rich(content)
+    elif extension == ".eml":
+        content = prepare_mail(content)
     elif not content.startswith(b"\xd0\xcf\x11\xe0") and b"\x00" not in content[:4096]:
         check_entities(content, name)
         content = decode_text(content).encode("utf-8", "ignore")
@@ -92,16 +95,10 @@ def _head(book: Any) -> str:
     return join_blocks([title and f"# {title}", author and f"Author: {author}"])
 
 
-def html_to_text(content: bytes, name: str, declared: str = "") -> tuple[str, str]:
-    """The title of an HTML page and the text of its body."""
-    title, prepared = _prepare_page(content, name, declared)
-    return title, show_markdown(_extract(prepared, "page.html").content)
-
-
-def _prepare_page(content: bytes, name: str, declared: str = "") -> tuple[str, bytes]:
+def _prepare_page(content: bytes, name: str) -> tuple[str, bytes]:
     from lxml import etree
 
-    title, root = prepare_html(content, name, declared)
+    title, root = prepare_html(content, name)
     return title, etree.tostring(root, encoding="utf-8", method="html")
 
 
@@ -210,11 +207,18 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
         for page in document.pages:
             text = show_markdown(re.sub(r"\A## .*\n", "", page.content.lstrip()))
             yield Page(f"# {page.sheet_name}\n\n{text}" if text.strip() else "")
+    elif extension in _MAILS:
+        head = re.sub(r"(?m)^\*\*Message-ID\*\*: .*\n\n?", "", document.content, count=1)
+        shown = show_markdown(re.sub(r"\A\*\*Subject\*\*: ", "# ", head))
+        # The text of a mail that is attached is read; its file has no name.
+        has_files = re.search(r"(?ms)^Attachments:\n.*^ (?!unnamed \()\S", shown)
+        yield Page(shown, None, "the attached files" if has_files else "")
     else:
         body = show_markdown(document.content)
         yield Page(f"# {title}\n\n{body}" if title and body and not re.search(r"(?m)^# ", body) else body)
 
 
+_MAILS = (".eml", ".msg")
 _SLIDES = (".odp", ".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", ".pot", ".key")
 
 

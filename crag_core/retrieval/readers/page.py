@@ -20,8 +20,6 @@ MAX_PARTS = 2_000
 # Cells of all tables of one document.
 MAX_CELLS = 1_000_000
 SPANNED = "elements in spanned cells"
-# Attachments of one e-mail that are read; the others are only named.
-MAX_ATTACHMENTS = 50
 # Files in one archive or folder that are added together, and all bytes of an archive unpacked.
 MAX_FILES = 20_000
 MAX_BUNDLE = 1024 * MEGABYTE
