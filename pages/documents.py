@@ -1,4 +1,4 @@
-"""Documents: add files, a ZIP or a folder; see what is indexed, read its chunks, move it, remove it."""
+"""Documents: add files or a folder; see what is indexed, read its chunks, move it, remove it."""
 
 import streamlit as st
 
@@ -23,11 +23,10 @@ from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
 
 SUPPORTED = (
-    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail, HTML, Markdown, text, CSV, sixty more formats, "
-    "or a ZIP of them: "
+    "PDF, Word, PowerPoint, Excel, OpenDocument, RTF, EPUB, e-mail, HTML, Markdown, text, CSV, sixty more formats: "
     f"up to {LARGEST_FILE_MB} MB per file"
 )
-FILES, FOLDER = "Files or a ZIP", "A folder"
+FILES, FOLDER = "Files", "A folder"
 FILES_KEY = "documents_files"
 
 

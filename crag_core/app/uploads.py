@@ -47,7 +47,7 @@ def check_files(files: Sequence[tuple[str, bytes]]) -> None:
         if len(content) > LARGEST_FILE_MB * 2**20:
             raise BadRecord(
                 f"{name}: {len(content) / 2**20:.1f} MB, expected at most {LARGEST_FILE_MB} MB.",
-                hint="Split it; of a ZIP, add the unpacked folder, or use the command ingest.",
+                hint="Split the document into smaller files and add those.",
             )
     size = sum(len(content) for _, content in files)
     if len(files) > MOST_FILES or size > MOST_MB * 2**20:

@@ -1,9 +1,7 @@
-"""Archives among the files that are added: each file in them is a document of its own."""
+"""Files and folders that are added, and what is said of them."""
 
 from __future__ import annotations
 
-import io
-import zipfile
 from pathlib import Path
 
 from crag_core.retrieval.chunking.split import cut_document
@@ -11,31 +9,6 @@ from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
 from crag_core.retrieval.upload import each_file
 from tests.retrieval.fakes import WordEmbedder
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def ingest(folder: Path, *files: tuple[str, bytes | Path]) -> dict[str, str]:
-    store = PassageStore(folder, WordEmbedder())
-    return {one.name: str(one.outcome) for one in store.ingest(files)}
-
-
-def test_files_of_an_archive_are_documents_below_its_name_and_a_bad_one_stops_nobody(tmp_path: Path) -> None:
-    archive = zipped({"readme.md": b"One.", "notes/deep.txt": b"Two.", "x.png": b"\x89PNG", "__MACOSX/a.txt": b"J"})
-    (tmp_path / "there.zip").write_bytes(zipped({"readme.md": b"Three."}))
-    given = ("first.zip", archive), ("bad.zip", b"no archive"), ("there.zip", tmp_path / "there.zip")
-    assert ingest(tmp_path / "index", *given, ("gone.zip", tmp_path / "gone.zip"), ("alone.txt", b"Four.")) == {
-        **dict.fromkeys(("first/readme.md", "first/notes/deep.txt", "there/readme.md", "alone.txt"), "indexed"),
-        **dict.fromkeys(("first/x.png", "bad.zip", "gone.zip"), "refused"),
-    }
-    again = ingest(tmp_path / "index", ("first.zip", zipped({"readme.md": b"One, again."})))
-    assert again == {"first/readme.md": "replaced the older version"}
 
 
 def test_a_folder_on_the_disk_and_one_from_a_browser_give_the_same(tmp_path: Path) -> None:

@@ -28,7 +28,8 @@ def test_headers_then_text() -> None:
 
 def test_of_alternatives_one_is_shown() -> None:
     mail = make_mail()
-    mail.add_alternative("<style>p{}</style><script>x()</script><h2>Times</h2><p hidden>no<ul><li>nine<li>noon</ul>", subtype="html")
+    unseen = "<style>p{}</style><script>x()</script><p hidden>no</p>"
+    mail.add_alternative(f"{unseen}<h2>Times</h2><ul><li>nine<li>noon</ul>", subtype="html")
     assert read(mail).endswith("+0000\n\n## Times\n\n- nine\n- noon")
     mail = make_mail()
     mail.add_alternative("<img src='cid:x'>", subtype="html")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import tomllib
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from crag_core.app.uploads import check_files, read_record
 from crag_core.base.errors import BadRecord
 from crag_core.llamaindex.query_engine import CRAGQueryEngine
 from crag_core.pipeline.run import LONGEST_QUESTION
-from crag_core.retrieval.upload import MAX_BUNDLE, MAX_FILES, unpack
 from tests.fakes import Bench
 from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 
@@ -66,15 +63,3 @@ def test_an_upload_has_a_number_and_a_size_at_most(monkeypatch: pytest.MonkeyPat
 def test_the_server_takes_no_larger_upload_than_the_settings_say() -> None:
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
     assert config["server"]["maxUploadSize"] <= 50
-
-
-def test_an_archive_has_limits_of_its_own() -> None:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for number in range(5):
-            archive.writestr(f"{number}.txt", "text")
-        archive.writestr("bomb.txt", "0" * 5_000_000)
-    found = list(unpack("a.zip", content.getvalue()))
-    assert sum(isinstance(given, bytes) for _, given in found) == 5
-    assert any("unpacks to more than" in str(given) for _, given in found)
-    assert MAX_FILES <= 20_000 and MAX_BUNDLE <= 1024**3

@@ -17,7 +17,7 @@ from crag_core.retrieval.index.store import PassageStore
 
 
 def add_commands(commands: Any) -> None:
-    add = commands.add_parser("ingest", help="index files, ZIP archives and folders")
+    add = commands.add_parser("ingest", help="index files and folders")
     add.add_argument("paths", nargs="+", type=Path, metavar="PATH", help=f"for example {DATA.name}/sample")
     add.add_argument("--collection", default="", metavar="NAME", help="put them into this collection; default: main")
     add.set_defaults(command=ingest)

@@ -120,7 +120,7 @@ class PassageStore:
         collection: str = MAIN,
         cancel: Cancel | None = None,
     ) -> tuple[Ingested, ...]:
-        """Index files, and those in ZIP archives; one outcome each, in order. A refused file never stops the others.
+        """Index files, and those in folders; one outcome each, in order. A refused file never stops the others.
 
         All files are kept before the first is read, so `finish_interrupted` can index what a kill left. A document is
         whole or absent, but for a long one that is being embedded: its first passages are searched meanwhile, and its

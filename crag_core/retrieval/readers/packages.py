@@ -49,7 +49,7 @@ class Package:
         size = sum(member.file_size for member in self._archive.infolist())
         if size > MAX_UNPACKED:
             raise self._too_large(size)
-        if any(map(is_encrypted, self._archive.infolist())):
+        if any(member.flag_bits & _ENCRYPTED for member in self._archive.infolist()):
             raise self.locked("protected with a password")
 
     @property
@@ -154,10 +154,6 @@ def open_archive(content: bytes, name: str) -> zipfile.ZipFile:
     # Counted before the directory is parsed, since each entry takes far more memory then than in the file.
     check_count(name, content.count(b"PK\x01\x02"), MAX_MEMBERS, "files in one archive")
     return zipfile.ZipFile(io.BytesIO(content))
-
-
-def is_encrypted(member: zipfile.ZipInfo) -> bool:
-    return bool(member.flag_bits & _ENCRYPTED)
 
 
 def read_bounded(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes | None:

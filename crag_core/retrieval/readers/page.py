@@ -20,15 +20,9 @@ MAX_PARTS = 2_000
 # Cells of all tables of one document.
 MAX_CELLS = 1_000_000
 SPANNED = "elements in spanned cells"
-# Files in one archive or folder that are added together, and all bytes of an archive unpacked.
+# Files in one folder that are added together, and all their bytes, which are already on the disk.
 MAX_FILES = 20_000
-MAX_BUNDLE = 1024 * MEGABYTE
-# All bytes of a folder, which are already on the disk.
 MAX_FOLDER = 50 * 1024 * MEGABYTE
-# An archive that lies in an archive or a folder; it is in memory while it is read.
-MAX_ARCHIVE = 200 * MEGABYTE
-# Unpacked by packed size of one file in an archive. Tables of figures reach 50, files of one repeated letter 1,000.
-MAX_RATIO = 200
 
 
 MOST_NAMED = 20
