@@ -14,7 +14,7 @@ PYTEST = $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 # In place of pip's own compiling, which takes one core. A template of some package is no Python; that is no fault.
-COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+COMPILE = $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib crag_core ui pages || true
 
 # The tests start hundreds of processes; each would compile the modules anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -1,5 +1,4 @@
 """CRAG Explorer: the router and the sidebar that all pages share. Start it with `make run`."""
-# ruff: noqa: E402
 
 from pathlib import Path
 
@@ -7,7 +6,8 @@ import streamlit as st
 
 from ui.shell import shutdown
 
-shutdown.take_signals()  # before the other imports: what they load must not be taken down in the middle
+if not shutdown.take_signals():  # before the other imports: what they load must not be taken down in the middle
+    st.stop()
 
 from crag_core.base.errors import CragError
 from ui.run import share

@@ -7,7 +7,10 @@ import os
 import signal
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 
 def arguments(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
@@ -29,6 +32,23 @@ def arguments(given: list[str]) -> tuple[argparse.Namespace, list[str]]:
     return known, others
 
 
+def prepare() -> None:
+    """Once the server is up: index the sample and load the models, while nobody has opened a page yet.
+
+    What fails here, the first page tells.
+    """
+    while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # until Streamlit has set its own
+        time.sleep(0.05)
+    from ui.shell.shutdown import take_signals
+
+    if take_signals():
+        from crag_core.base.errors import CragError
+        from ui.session.startup import warm_up
+
+        with suppress(CragError):
+            warm_up().start()
+
+
 if __name__ == "__main__":
     known, others = arguments(sys.argv[1:])
     if known.port:
@@ -39,5 +59,6 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from streamlit.web.cli import main
 
+    Thread(target=prepare, daemon=True).start()
     sys.argv[1:] = ["run", str(Path(__file__).resolve().parents[1] / "app.py"), *others]
     main(prog_name="streamlit")

@@ -118,8 +118,8 @@ def look_at(page: Page, theme: str, width: int) -> None:
 def serve(home: Path, script: Path = ROOT / "app.py", **environment: str) -> Iterator[str]:
     """A Streamlit script, the application unless told otherwise, as a user starts it, on a free port; its URL."""
     port = str(find_port())
-    command = [sys.executable, "-m", "streamlit", "run", str(script)]
-    command += ["--server.port", port, "--server.headless", "true"]
+    start = ["ui"] if script == ROOT / "app.py" else ["streamlit", "run", str(script)]
+    command = [sys.executable, "-m", *start, "--server.port", port, "--server.headless", "true"]
     defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
     log = (home / "app.log").open("w")
     process = subprocess.Popen(

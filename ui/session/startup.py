@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from threading import Event, Thread
+
 from crag_core.app.background_jobs import Job
 from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency.shared import shared
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import Ingested, Progress
 from crag_core.base.errors import BadRecord, CragError
+from crag_core.base.llamaindex_import import import_llama_index
+from crag_core.base.types.passages import Passage
+from crag_core.evaluators.shipped import strip_evaluator
 from crag_core.observability.logs import show_logs
 from crag_core.observability.metrics import serve
 from crag_core.storage import backup
+
+_FIRST_S = 3.0
 
 IndexJob = Job[Progress | None, tuple[Ingested, ...]]
 
@@ -37,7 +45,7 @@ def warm_up() -> IndexJob:
     and indexes the samples at the very first start, where no other documents are; then `model_loading` starts. What a
     kill interrupted waits for somebody to continue or discard it, on the Documents page.
 
-    The caller starts this, when the first page is drawn. The result: the sample documents.
+    The caller starts this, once the server is up. The result: the sample documents.
     """
     workbench, loading = shared_workbench(), model_loading()
     marker = workbench.config.home / backup.MARKER
@@ -62,17 +70,26 @@ def warm_up() -> IndexJob:
         loading.start()
         return done
 
+    Thread(target=_load_evaluator, daemon=True).start()  # not in the job, which gives way to pages
     return Job(work, None)
+
+
+def _load_evaluator() -> None:
+    """What a first question needs besides the index: LlamaIndex, and the trained evaluator, which reads something."""
+    import_llama_index()
+    with suppress(CragError):  # which the run tells
+        strip_evaluator().grade("Is it read?", (Passage("0", "It is.", "none"),), Event())
 
 
 @shared
 def model_loading() -> Job[None, None]:
-    """Loads the embedding model. A question that was asked before goes first: importing PyTorch would slow it down,
-    and one about the samples needs no model.
+    """Loads the embedding model. The first page and a question that was asked before go first: importing PyTorch would
+    slow them down, and a question about the samples needs no model.
     """
     workbench = shared_workbench()
 
     def work(job: Job[None, None]) -> None:
+        job.cancel.wait(_FIRST_S)
         while workbench.run_queue.active and not job.cancel.wait(0.1):
             pass
         job.can_be_left = True
