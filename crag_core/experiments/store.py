@@ -23,7 +23,6 @@ from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
 from crag_core.experiments.logs.record import RetrievalLog, parse_log
-from crag_core.experiments.statistics.calibration import in_present_form
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.trace.trace import Trace, in_present_words
 
@@ -311,7 +310,7 @@ def _read_evaluator(text: bytes) -> KeptEvaluator | None:
         if plain.pop("interface", "") in ("span", "pruner") or "?as=" in plain["name"]:
             return None
         plain.pop("strip_cutoff", None)
-        plain["curve"] = in_present_form(plain["curve"])
+        plain["curve"] = {key: value for key, value in plain["curve"].items() if key not in ("kind", "points")}
         return from_plain(KeptEvaluator, plain, "evaluator")
     except (BadRecord, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

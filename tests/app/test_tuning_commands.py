@@ -93,7 +93,6 @@ def test_tune_writes_a_preset_that_everything_reads(labelled: Path, home: Path, 
     shown = capsys.readouterr().out
     assert "chosen on 15 questions" in shown and "on 15 other questions" in shown and "shipped" in shown
     preset = parse_preset(out.read_text("utf-8"), "mine")
-    assert preset.calibration is not None and preset.calibration.questions == 30
     assert preset.policy == "paper" and preset.conditions.evaluator == "embedding" and preset.questions == 30
     assert Workbench().experiments.load_preset("mine") == preset
 
@@ -153,7 +152,6 @@ def test_rows_that_cannot_be_used_are_named_and_nothing_is_graded(home: Path, ca
         ("wrong=5, web=0.5", Objective(Costs(wrong=5, web=0.5))),
         ("confidently wrong <= 5%", Objective(most_wrong=0.05)),
         ("confidently_wrong at most 0.1", Objective(most_wrong=0.1)),
-        ("confidently wrong <= 5%, web <= 60%", Objective(most_wrong=0.05, most_web=0.6)),
         ("", Objective()),
     ],
 )
@@ -161,7 +159,18 @@ def test_objectives_in_words(text: str, wanted: Objective) -> None:
     assert objective(text) == wanted
 
 
-@pytest.mark.parametrize("text", ["cost=5", "wrong", "wrong=x", "wrong=-1", "confidently wrong <= 100%", "wrong=nan"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cost=5",
+        "wrong",
+        "wrong=x",
+        "wrong=-1",
+        "confidently wrong <= 100%",
+        "wrong=nan",
+        "confidently wrong <= 5%, web <= 60%",
+    ],
+)
 def test_an_objective_that_means_nothing_is_wrong_use(home: Path, capsys: Output, text: str) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["tune", "--set", "mine", "--objective", text])

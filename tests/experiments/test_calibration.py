@@ -12,18 +12,14 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.statistics.calibration import (
     Calibration,
-    calibrated,
     fit_platt,
-    in_present_form,
 )
 from crag_core.experiments.statistics.curves import graded
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 NAN = float("nan")
-CONDITIONS = Conditions("trained", "2", "", "", "embedding", 6, "c0ffee")
 BOTH = st.lists(st.tuples(st.integers(0, 20).map(lambda score: score / 20), st.booleans()), max_size=40).map(
     lambda pairs: [*pairs, *[(0.3, False), (0.6, True)] * 10]
 )
@@ -102,27 +98,7 @@ def test_a_higher_score_never_has_a_lower_probability(pairs: list[tuple[float, b
     assert (np.diff(line) >= -1e-12).all() and (line >= 0).all() and (line <= 1).all()
 
 
-# --- too little, wrong, and as a record -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("scores", "right", "found"),
-    [
-        ([], 0, "Expected 10 graded questions or more"),
-        ([0.5] * 49, 9, "found 9 and 40. Label more"),
-        ([NAN, *[0.5] * 19], 10, "found 9 and 10"),
-        *(([0.5] * 39 + [wrong], 20, f"Expected scores in 0..1, found {wrong}") for wrong in (-0.5, 7.3, math.inf)),
-    ],
-)
-def test_what_cannot_be_calibrated_is_said(scores: list[float], right: int, found: str) -> None:
-    curve, why = calibrated(scores, [True] * right + [False] * (len(scores) - right), CONDITIONS, "today")
-    assert curve is None and why.startswith("No calibration goes with it: ") and found in why
-
-
-def test_what_was_never_graded_counts_for_nothing() -> None:
-    scores, outcomes = [NAN, *np.linspace(0, 1, 60), NAN], [True, *[False, True] * 30, False]
-    found = calibrated(scores, outcomes, CONDITIONS, "today")
-    assert found == calibrated(scores[1:-1], outcomes[1:-1], CONDITIONS, "today") and found[0] is not None
+# --- wrong, and as a record -------------------------------------------------------------------------------
 
 
 def test_a_calibration_survives_being_kept() -> None:
@@ -139,9 +115,3 @@ COMMON = {"evaluator": "e", "evaluator_version": "1", "corpus": "c", "questions"
 def test_a_kept_calibration_that_cannot_be_is_refused(coefficients: list[Any]) -> None:
     with pytest.raises(BadRecord):
         from_plain(Calibration, COMMON | {"coefficients": coefficients})
-
-
-def test_a_calibration_of_an_earlier_version_is_read_and_one_of_steps_is_left_out() -> None:
-    earlier = COMMON | {"kind": "platt", "coefficients": [2.0, -1.0], "points": []}
-    assert in_present_form(earlier) == COMMON | {"coefficients": [2.0, -1.0]}
-    assert in_present_form(COMMON | {"kind": "isotonic", "coefficients": [], "points": [[0.0, 0.1]]}) is None

@@ -22,7 +22,6 @@ from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.score_words import PAGE, STEP, reason_of
 from ui import PARTS
 from ui.session.current_run import View
-from ui.shell import presets
 from ui.shell.text import plain
 
 COLOURS = {Action.CORRECT: "green", Action.AMBIGUOUS: "orange", Action.INCORRECT: "red"}
@@ -114,9 +113,6 @@ def chip(decision: Decision) -> str:
 def _remarks(view: RunView) -> Iterator[str]:
     """What the run has cost, and what was noted about decision and evidence."""
     yield f":material/receipt: {spent(view.trace.usage, view.trace.seconds)}"
-    decision = view.routed.decision
-    if decision.verdict and (worth := presets.probability(decision.score)):
-        yield f":material/bookmark: {worth}"
     if suspicious := remark(view.trace):
         yield f":material/warning: {suspicious}"
     yield from (f":material/info: {plain(note)}" for note in verdict_lines.notes(view))

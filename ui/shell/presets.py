@@ -91,16 +91,6 @@ def draw_in_use(policy: Policy) -> None:
         st.caption(f":orange[:material/warning: {plain(warning)}]")
 
 
-def probability(score: float | None) -> str:
-    """What a score is worth by the calibration of the preset in use, in words; "" without one."""
-    preset = in_use(app_state.policy())
-    if preset is None or preset.calibration is None or score is None:
-        return ""
-    made = preset.calibration
-    share = f"{made.probability(score):.0%} of the questions that score like this are answerable"
-    return f"{share}, by the curve fitted to {made.questions} labelled ones"
-
-
 def forget() -> None:
     """After a preset was kept or deleted."""
     _kept.clear()

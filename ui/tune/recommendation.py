@@ -56,16 +56,11 @@ def _draw_limit(held: int) -> tuple[Objective, float | None]:
             "Confidently wrong, at most %", smallest, 100 * MOST_CERTIFIED, max(10.0, smallest), 0.5,
             key=f"tune_limit_{smallest:g}", width=210, help="Of the unanswerable questions.",
         )  # fmt: skip
-        web = st.number_input(
-            "Web searches, at most %", 1.0, 100.0, 100.0, 5.0, key="tune_web_limit", width=210,
-            help="Of all questions. 100: no limit.",
-        )  # fmt: skip
     if held and len(offered) > 1 and confidence:
         st.caption(f"{smallest:g}% is the smallest limit that {held} unanswerable held-out questions can certify.")
     elif len(offered) == 1:
         st.caption(f"{held} unanswerable held-out questions certify no limit: more are needed for a promise.")
-    most_web = float(web) / 100 if web < 100 else None
-    return Objective(most_wrong=float(share) / 100, most_web=most_web), confidence
+    return Objective(most_wrong=float(share) / 100), confidence
 
 
 def _draw_costs() -> Costs:
@@ -153,8 +148,6 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
         return costs, "cost a question", "The mean cost of a question"
     keeps = wrong_surface(board, axis, axis) <= objective.most_wrong
     rates = web_surface(board, axis, axis)
-    if objective.most_web is not None:
-        keeps &= rates <= objective.most_web
     return np.where(keeps, rates, np.nan), "web rate", "The web rate, where the limit is kept,"
 
 

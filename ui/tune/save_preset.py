@@ -70,10 +70,7 @@ def _preset(
     """`pair` under the sidebar's policy, with what it was chosen for."""
     policy = app_state.policy().with_thresholds(*pair)
     reason = found.reason(objective.describe(confidence)) if found.is_at(*pair) else "set by hand"
-    return preset_of(
-        name, policy, seen.conditions, seen.labelled, len(seen.graded), reason=reason, created=now(),
-        calibration=tune_state.calibration(seen)[0],
-    )  # fmt: skip
+    return preset_of(name, policy, seen.conditions, seen.labelled, len(seen.graded), reason=reason, created=now())
 
 
 @app_state.reporting()
@@ -97,7 +94,6 @@ def _draw_export(preset: TunedPreset, seen: Seen, objective: Objective, found: R
             "TOML", preset.to_toml(), f"{preset.name}.toml", "application/toml", icon=":material/download:",
             on_click="ignore", key="tune_toml",
         )  # fmt: skip
-        st.caption(plain(tune_state.calibration(seen)[1]))
 
 
 def draw_kept() -> None:

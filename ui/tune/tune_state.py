@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -17,7 +16,6 @@ from crag_core.experiments.labelled.questions import (
     UnlabelledQuestion,
 )
 from crag_core.experiments.labelled.read import Read, read_questions
-from crag_core.experiments.statistics.calibration import Calibration, calibrated
 from crag_core.experiments.store import set_name_of
 from crag_core.experiments.thresholds.objective import Objective
 from crag_core.experiments.thresholds.recommend import Recommendation, accept, choose
@@ -183,14 +181,6 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
         lambda: choose(now, objective, confidence=confidence),
     )
     return accept(chosen, objective, (own.lower, own.upper), tuple(others), threshold_names(own))
-
-
-def calibration(of: Seen) -> tuple[Calibration | None, str]:
-    """From the deciding score to the chance that a question is answerable, and in words how, or why not."""
-    now, created = board(of), datetime.now(UTC).isoformat(timespec="seconds")
-    return remembered(
-        "tune_calibration", now, lambda: calibrated(now.deciding().upper, now.answerable, of.conditions, created)
-    )
 
 
 def grading() -> SetJob | None:

@@ -32,7 +32,6 @@ from crag_core.base.text.display import readable
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected, Gradable
-from crag_core.experiments.statistics.calibration import calibrated
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
@@ -51,8 +50,7 @@ NOT_KEPT = 3
 MOST = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web")
 LEAST = ("right",)
 """Rates that a limit can be put on, from above and from below."""
-_MOST = r" *(?:<=|at most) *([0-9.]+) *(%?)"
-_LIMIT = re.compile(rf"confidently wrong{_MOST}(?: *, *web{_MOST})?")
+_LIMIT = re.compile(r"confidently wrong *(?:<=|at most) *([0-9.]+) *(%?)")
 
 
 def add_commands(commands: Any) -> None:
@@ -70,7 +68,7 @@ def add_commands(commands: Any) -> None:
     names = ", ".join(f"{field.name}={field.default:g}" for field in fields(Costs))
     better.add_argument(
         "--objective", type=objective, default=Objective(), metavar="WHAT",
-        help=f'costs such as "wrong=10,web=1" (default: {names}), or "confidently wrong <= 5%%, web <= 60%%"',
+        help=f'costs such as "wrong=10,web=1" (default: {names}), or "confidently wrong <= 5%%"',
     )  # fmt: skip
     better.add_argument(
         "--confidence", type=confidence, metavar="0..1",
@@ -157,13 +155,8 @@ def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, work
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
-    board, created = graded.board, now()
-    curve, remark = calibrated(board.deciding().upper, board.answerable, graded.conditions, created)
-    print(remark)
-    policy, of_set = board.policy.with_thresholds(found.lower, found.upper), graded.opened.labelled
-    return preset_of(
-        name, policy, graded.conditions, of_set, len(board), reason=why, created=created, calibration=curve
-    )
+    policy, of_set = graded.board.policy.with_thresholds(found.lower, found.upper), graded.opened.labelled
+    return preset_of(name, policy, graded.conditions, of_set, len(graded.board), reason=why, created=now())
 
 
 def _broken(options: argparse.Namespace, rates: Rates) -> Iterator[str]:
@@ -184,11 +177,7 @@ def objective(text: str) -> Objective:
     """Costs by name, the others at their defaults, or a limit on what is confidently wrong."""
     try:
         if limit := _LIMIT.fullmatch(text.strip().lower().replace("_", " ")):
-            wrong, web = (
-                float(share) / (100 if percent else 1) if share else None
-                for share, percent in (limit.group(1, 2), limit.group(3, 4))
-            )
-            return Objective(most_wrong=wrong, most_web=web)
+            return Objective(most_wrong=float(limit[1]) / (100 if limit[2] else 1))
         return Objective(Costs(**dict(_cost(part) for part in text.split(",") if part.strip())))
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None

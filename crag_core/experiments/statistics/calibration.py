@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from crag_core.experiments.labelled.graded import Conditions
-from crag_core.experiments.statistics.curves import Array, Labels, Values, graded
+from crag_core.experiments.statistics.curves import Array
 
 FEWEST = 10
 """Questions of either kind, below which nothing is fitted."""
@@ -47,34 +45,6 @@ class Calibration:
             raise ValueError("expected a score, found NaN")
         slope, offset = self.coefficients
         return 0.5 * (1.0 + math.tanh((slope * score + offset) / 2))  # which no exponent can overflow
-
-
-def in_present_form(plain: dict[str, Any]) -> dict[str, Any] | None:
-    """A calibration of an earlier version; None for one by isotonic regression, which is gone."""
-    is_isotonic = plain.get("kind") == "isotonic"
-    return None if is_isotonic else {key: value for key, value in plain.items() if key not in ("kind", "points")}
-
-
-def calibrated(scores: Values, outcomes: Labels, made: Conditions, created: str) -> tuple[Calibration | None, str]:
-    """The curve for what was graded under `made`, and in words how it was fitted.
-
-    None, and why, where the questions do not allow one.
-    """
-    scores, labels = graded(scores, outcomes)
-    right, problem = int(labels.sum()), ""
-    wrong = len(labels) - right
-    if (outside := scores[(scores < 0) | (scores > 1)]).size:
-        problem = f"Expected scores in 0..1, found {outside[0]}. Use the scores as the evaluator gave them."
-    elif min(right, wrong) < FEWEST:
-        problem = (
-            f"Expected {FEWEST} graded questions or more that come true and as many that do not, found {right} and "
-            f"{wrong}. Label more questions of the rarer kind."
-        )
-    if problem:
-        return None, f"No calibration goes with it: {problem}"
-    of = made.evaluator, made.evaluator_version, made.corpus
-    fitted = Calibration(*of, len(scores), created, fit_platt(scores, labels))
-    return fitted, f"A calibration of the score goes with it, of {len(scores)} questions."
 
 
 def fit_platt(scores: Array, labels: Array) -> Coefficients:

@@ -1,10 +1,10 @@
-"""Promises limits on wrong answers and web searches for a pair of thresholds, by learn-then-test.
+"""Promises a limit on wrong answers for a pair of thresholds, by learn-then-test.
 
 Angelopoulos et al. 2021, "Learn then Test" (arXiv 2110.01052), with the path of Laufer-Goldshtein et al. 2023,
 "Efficiently Controlling Multiple Risks with Pareto Testing" (arXiv 2210.07913): one part of the questions orders the
 pairs from the safest on, another part, which had no part in that, tests them in this order until the first fails.
-A pair passes when the one-sided Clopper-Pearson bound of every rate keeps its limit (an intersection-union test, so
-each bound takes the whole error). All that passed hold together with the stated confidence.
+A pair passes when the one-sided Clopper-Pearson bound of the rate keeps the limit. All that passed hold together with
+the stated confidence.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from crag_core.base.text.display import readable
 from crag_core.experiments.statistics.intervals import clopper_pearson_upper
-from crag_core.experiments.thresholds.objective import Objective, surface, web_surface, wrong_surface
+from crag_core.experiments.thresholds.objective import surface, wrong_surface
 from crag_core.experiments.thresholds.threshold_board import CORRECT, Array, Board
 
 Pair = tuple[float, float]
@@ -24,23 +24,20 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Guarantee:
-    """`passed`: the pairs that keep the limits of `objective` with `confidence`, the cheapest last; none where nothing
-    can be promised.
+    """`passed`: the pairs that keep `limit` with `confidence`, the cheapest last; none where nothing can be promised.
 
-    Of that last pair, `wrong` of `unanswerable` and `searches` of `questions` were seen when it was tested; `bound` and
-    `web_bound` are what these rates do not exceed. `needed`: so many more unanswerable questions must be there to
-    test with before any pair could pass.
+    Of that last pair, `wrong` of `unanswerable` were seen when it was tested on `questions`; `bound` is what the rate
+    does not exceed. `needed`: so many more unanswerable questions must be there to test with before any pair could
+    pass.
     """
 
-    objective: Objective
+    limit: float
     confidence: float
     unanswerable: int
     questions: int
     passed: tuple[Pair, ...] = ()
     wrong: int = 0
-    searches: int = 0
     bound: float = 1.0
-    web_bound: float = 1.0
     needed: int = 0
 
     @property
@@ -53,9 +50,7 @@ class Guarantee:
 
     def reason(self, names: tuple[str, str] = ("lower", "upper")) -> str:
         """What is promised and what was seen, or why nothing can be; `names` are those of the two thresholds."""
-        web = self.objective.most_web
-        limits = f"at most {self.objective.most_wrong:.1%} of the unanswerable questions are CORRECT"
-        limits += "" if web is None else f" and at most {web:.1%} of all questions search the web"
+        limits = f"at most {self.limit:.1%} of the unanswerable questions are CORRECT"
         confidence = f"{self.confidence:.0%} confidence"
         if self.pair is None:
             why = f"the safest thresholds did not pass on {self.questions} held-out questions"
@@ -64,10 +59,9 @@ class Guarantee:
                 why = f"{few}, at least {self.needed} more are needed"
             return f"Cannot promise with {confidence} that {limits}: {why}."
         pair = " and ".join(f"{name} {value}" for name, value in zip(names, readable(*self.pair), strict=True))
-        searched = "" if web is None else f"; {self.searches} of {self.questions}, at most {self.web_bound:.1%}"
         return (
             f"With {confidence}, at {pair} {limits}. Seen on held-out questions: "
-            f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}{searched}."
+            f"{self.wrong} of {self.unanswerable}, so at most {self.bound:.1%}."
         )
 
     @property
@@ -76,30 +70,25 @@ class Guarantee:
         return f"1 of {round(1 / (1 - self.confidence))} such promises may be broken."
 
 
-def guarantee(board: Board, path: tuple[Pair, ...], objective: Objective, confidence: float) -> Guarantee:
+def guarantee(board: Board, path: tuple[Pair, ...], limit: float, confidence: float) -> Guarantee:
     """The pairs of `path` that pass on `board`; the order must not depend on its questions."""
-    asked, most, delta = ~board.answerable, objective.most_wrong or 0.0, 1.0 - confidence
-    count, places = int(asked.sum()), np.arange(len(board))
-    needed = max(questions_needed(most, confidence) - count, 0)
-    found = Guarantee(objective, confidence, count, len(board), needed=needed)
+    asked = ~board.answerable
+    count = int(asked.sum())
+    needed = max(questions_needed(limit, confidence) - count, 0)
+    found = Guarantee(limit, confidence, count, len(board), needed=needed)
     for lower, upper in () if needed else path:
-        actions = board.actions(lower, upper)
-        wrong, searches = int((actions[asked] == CORRECT).sum()), int(board.web[places, actions].sum())
-        bound = clopper_pearson_upper(wrong, count, delta)
-        web_bound = clopper_pearson_upper(searches, len(board), delta)
-        if bound > most or (objective.most_web is not None and web_bound > objective.most_web):
+        wrong = int((board.actions(lower, upper)[asked] == CORRECT).sum())
+        bound = clopper_pearson_upper(wrong, count, 1.0 - confidence)
+        if bound > limit:
             break
-        passed = (*found.passed, (lower, upper))
-        found = replace(found, passed=passed, wrong=wrong, searches=searches, bound=bound, web_bound=web_bound)
+        found = replace(found, passed=(*found.passed, (lower, upper)), wrong=wrong, bound=bound)
     return found
 
 
-def find_path(board: Board, loss: Array, axis: Array, may: Array, objective: Objective) -> tuple[Pair, ...]:
+def find_path(board: Board, loss: Array, axis: Array, may: Array, limit: float) -> tuple[Pair, ...]:
     """From the pair that is most likely to pass on, each next one cheaper; of the cells of `may` (lowers, uppers)."""
     asked = int((~board.answerable).sum())
-    unlikely = _chance(wrong_surface(board, axis, axis), asked, objective.most_wrong or 0.0)
-    if objective.most_web is not None:
-        unlikely = np.maximum(unlikely, _chance(web_surface(board, axis, axis), len(board), objective.most_web))
+    unlikely = _chance(wrong_surface(board, axis, axis), asked, limit)
     costs = surface(board, loss, axis, axis)
     places = np.argwhere(may & np.isfinite(costs))
     path: list[Pair] = []

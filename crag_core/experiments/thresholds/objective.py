@@ -38,26 +38,20 @@ class Costs:
 @dataclass(frozen=True)
 class Objective:
     """The least mean cost; with `most_wrong`, the fewest web searches among the thresholds that keep that limit on the
-    share of unanswerable questions that are CORRECT, and the least cost among equals. `most_web`: a second limit, on
-    the share of all questions that search the web."""
+    share of unanswerable questions that are CORRECT, and the least cost among equals."""
 
     costs: Costs = Costs()
     most_wrong: float | None = None
-    most_web: float | None = None
 
     def __post_init__(self) -> None:
-        for limit in (self.most_wrong, self.most_web):
-            if limit is not None and not 0.0 < limit < 1.0:
-                raise ValueError(f"expected a limit between 0 and 1, found {limit}")
-        if self.most_web is not None and self.most_wrong is None:
-            raise ValueError("a limit on web searches goes with one on wrong answers")
+        if self.most_wrong is not None and not 0.0 < self.most_wrong < 1.0:
+            raise ValueError(f"expected a limit between 0 and 1, found {self.most_wrong}")
 
     def describe(self, confidence: float | None = None) -> str:
         """In words, for a preset; `confidence`: that the limit was to be kept with."""
         if self.most_wrong is not None:
             sure = f" with {confidence:.0%} confidence" if confidence else ""
-            web = "" if self.most_web is None else f" and at most {self.most_web:.1%} web searches"
-            return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{web}{sure}"
+            return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{sure}"
         return "least cost of " + ", ".join(
             f"{one.name.replace('_', ' ')} {getattr(self.costs, one.name):g}" for one in fields(Costs)
         )

@@ -12,9 +12,8 @@ from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet
-from crag_core.experiments.statistics.calibration import Calibration, in_present_form
 
-_GONE = {"promise", "scores"}
+_GONE = {"promise", "scores", "calibration"}
 """Keys of presets kept by earlier versions, which nothing reads any more."""
 
 
@@ -35,7 +34,6 @@ class TunedPreset:
     questions: int = 0
     created: str = ""
     reason: str = ""
-    calibration: Calibration | None = None
     sentences: int | None = None
 
     def __post_init__(self) -> None:
@@ -75,11 +73,8 @@ class TunedPreset:
         plain: dict[str, Any] = to_plain(replace(self, name=""))
         head = [f"{key} = {_value(value)}" for key, value in plain.items() if _is_simple(key, value)]
         parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
-        for table in ("conditions", "calibration"):
-            if plain[table] is not None:
-                rows = (f"{key} = {_value(value)}" for key, value in plain[table].items() if value is not None)
-                parts += ["", f"[{table}]", *rows]
-        return "\n".join([*parts, ""])
+        rows = (f"{key} = {_value(value)}" for key, value in plain["conditions"].items() if value is not None)
+        return "\n".join([*parts, "", "[conditions]", *rows, ""])
 
 
 def preset_of(
@@ -91,12 +86,11 @@ def preset_of(
     *,
     reason: str,
     created: str,
-    calibration: Calibration | None,
 ) -> TunedPreset:
     """The thresholds of `policy`, with the set that they were chosen on."""
     of_set = (labelled.name, labelled.fingerprint, graded)
     limit = policy.refinement.top or 0
-    return TunedPreset(name, policy.name, *policy.thresholds, conditions, *of_set, created, reason, calibration, limit)
+    return TunedPreset(name, policy.name, *policy.thresholds, conditions, *of_set, created, reason, limit)
 
 
 def parse_preset(text: str, name: str) -> TunedPreset:
@@ -108,8 +102,6 @@ def parse_preset(text: str, name: str) -> TunedPreset:
     if "name" in data:
         raise BadRecord(f"preset {name}.name: unknown key.", hint="A preset has the name of its file.")
     known = {key: value for key, value in data.items() if key not in _GONE}
-    if isinstance(curve := known.get("calibration"), dict):
-        known["calibration"] = in_present_form(curve)
     return from_plain(TunedPreset, known | {"name": name}, f"preset {name}")
 
 

@@ -26,7 +26,6 @@ from crag_core.experiments.thresholds.objective import (
     find_plateau,
     losses,
     rows,
-    web_surface,
     wrong_surface,
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates, grid, rate
@@ -135,7 +134,7 @@ def choose(
     """The slow part of `recommend`, in which the thresholds in use have no part.
 
     `shipped` are those that few questions are drawn towards, those of the policy unless given. `confidence`: keep the
-    limits of the objective with that confidence (`guarantee`), not only on what was seen.
+    limit of the objective with that confidence (`guarantee`), not only on what was seen.
     """
     axis, start, first = grid(steps), board.policy.thresholds[:2], halves(board)
     if refusal := _refusal(board, first):
@@ -146,7 +145,7 @@ def choose(
     may = excess <= (np.nanmin(excess) if confidence is None else 0.0)
     plateau = find_plateau(chosen_by, loss, axis, axis, may)
     if plateau is None:
-        why = f"No thresholds keep the limits on the questions chosen on: {objective.describe()}."
+        why = f"No thresholds keep the limit on the questions chosen on: {objective.describe()}."
         return Chosen(replace(made, why_not=why))
     made = replace(made, plateau=plateau)
     pair = float(axis[plateau.middle[0]]), float(axis[plateau.middle[1]])
@@ -154,8 +153,8 @@ def choose(
         weight = len(chosen_by) / (len(chosen_by) + CREDIBILITY)
         pair, made = shrink(pair, shipped or start, weight), replace(made, weight=weight)
     elif confidence is not None:
-        path = find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), objective)
-        promised = guarantee(judged_by, path, objective, confidence)
+        path = find_path(chosen_by, loss, axis, allowed(chosen_by, axis, axis), objective.most_wrong)
+        promised = guarantee(judged_by, path, objective.most_wrong, confidence)
         made = replace(made, guaranteed=promised)
         if promised.pair is None:
             return Chosen(replace(made, why_not=promised.reason()))
@@ -189,8 +188,6 @@ def _excess_surface(board: Board, objective: Objective, axis: Array) -> Array:
     excess = np.where(allowed(board, axis, axis), 0.0, np.nan)
     if objective.most_wrong is not None:
         excess += np.maximum(wrong_surface(board, axis, axis) - objective.most_wrong, 0.0)
-    if objective.most_web is not None:
-        excess += np.maximum(web_surface(board, axis, axis) - objective.most_web, 0.0)
     return excess
 
 
@@ -307,27 +304,16 @@ def _why_keep(
 
 
 def _breaks(found: Rates, objective: Objective) -> str:
-    """Which limit is broken, with what was asked; "": none."""
-    told = (
-        f"{share.value:.1%} {what}, at most {most:.1%} asked for"
-        for what, share, most in _limited(found, objective)
-        if share.value > most
-    )
-    return ", and ".join(told)
+    """How the limit is broken, with what was asked; "": it is not."""
+    if _excess(found, objective) == 0.0 or found.confidently_wrong is None:
+        return ""
+    return f"{found.confidently_wrong.value:.1%} confidently wrong, at most {objective.most_wrong:.1%} asked for"
 
 
 def _excess(found: Rates, objective: Objective) -> float:
-    """By how much the limits are broken, both together; 0.0: they are kept."""
-    return sum(max(share.value - most, 0.0) for _, share, most in _limited(found, objective))
-
-
-def _limited(found: Rates, objective: Objective) -> list[tuple[str, Estimate, float]]:
-    """The shares that have a limit, with their names and limits."""
-    both = (
-        ("confidently wrong", found.confidently_wrong, objective.most_wrong),
-        ("web searches", found.web, objective.most_web),
-    )
-    return [(what, share, most) for what, share, most in both if share is not None and most is not None]
+    """By how much the limit is broken; 0.0: it is kept, or there is none."""
+    wrong, most = found.confidently_wrong, objective.most_wrong
+    return 0.0 if wrong is None or most is None else max(wrong.value - most, 0.0)
 
 
 # --- a pair beside yours ----------------------------------------------------------------------------------------------
