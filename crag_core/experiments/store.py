@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from crag_core.base.concurrency import sqlite_file
 from crag_core.base.errors import BadRecord, ScoresUnavailable, UnknownName
@@ -40,6 +40,7 @@ _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _MOST_LOGS = 8  # in memory
+_GONE = {"label", "known", "exact", "f1", "beyond"}
 SETS, PRESETS, LOGS, EVALUATORS = "sets", "presets", "logs", "evaluators"
 KINDS = {SETS: "labelled set", PRESETS: "preset", LOGS: "log", EVALUATORS: "evaluator"}
 SCORES, OUTCOMES = "scores", "outcomes"
@@ -78,7 +79,7 @@ class OutcomeLog(Generic[Facts]):
         found = {}
         for key, facts in self._tables.rows(f"SELECT key, facts {_UNDER}", *self._own):
             with suppress(BadRecord, ValueError, AttributeError, TypeError):
-                told = json.loads(facts)
+                told = json.loads(facts, object_hook=_without_gone)
                 if told.pop("meaning", 1) == self._meaning:
                     found[key] = from_plain(self._kind, in_present_words(told), "facts")
         return found
@@ -105,6 +106,11 @@ class OutcomeLog(Generic[Facts]):
         row = (*self._own, facts.key, written, record)
         with self._tables.writing() as database:
             database.execute("INSERT OR REPLACE INTO crag_scored VALUES (?, ?, ?, ?, ?)", row)
+
+
+def _without_gone(plain: dict[str, Any]) -> dict[str, Any]:
+    """Without measures of earlier versions, which nothing reads any more."""
+    return {name: value for name, value in plain.items() if name not in _GONE}
 
 
 def _unpacked(record: bytes) -> Trace:

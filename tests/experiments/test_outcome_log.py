@@ -27,15 +27,11 @@ FULL = Outcome(
     key=ASKED.key,
     run_id="run-1",
     action=Action.AMBIGUOUS,
-    label="Ambiguous",
-    before=Evidence((2, 0, 1), 310, 120, (1,)),
+    before=Evidence((2, 0, 1), 310, 120),
     after=Evidence(None, 12, 0),
-    known=(2, 1),
     score_before=0.1 + 0.2,
     score_after=0.0,
     is_answered=True,
-    exact=0.0,
-    f1=1 / 3,
     contains=1.0,
     sentences=4,
     grounded=2,
@@ -133,6 +129,14 @@ def test_a_row_that_this_version_cannot_read_counts_as_not_there(
         book.record(FULL.key)
     book.add(FULL, trace)
     assert book.load()[FULL.key] == FULL and book.record(FULL.key) == trace
+
+
+def test_measures_of_an_earlier_version_are_left_aside(book: OutcomeLog[Outcome], trace: Trace) -> None:
+    book.add(FULL, trace)
+    with sqlite3.connect(book._tables.path) as database:
+        earlier = '"label": "Correct", "known": [2], "exact": 0.0, "f1": 0.1, "before": {"beyond": [1], '
+        database.execute("UPDATE crag_scored SET facts = replace(facts, ?, ?)", ('"before": {', earlier))
+    assert book.load() == {FULL.key: FULL}
 
 
 def test_outcomes_of_before_doubtful_endings_counted_as_unanswered_are_run_again(tmp_path: Path) -> None:

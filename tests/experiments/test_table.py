@@ -1,4 +1,4 @@
-"""Configurations side by side: the same questions, what each gains over the first, routes and times."""
+"""Configurations side by side: the same questions, what each gains over the first, and routes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.statistics.intervals import Estimate
 
 CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE = Expected
-LABELS = {Action.CORRECT: "Correct", Action.AMBIGUOUS: "Perhaps", Action.INCORRECT: "Web"}
 
 
 def questions(*expected: Expected) -> list[LabelledQuestion]:
@@ -24,7 +23,7 @@ def questions(*expected: Expected) -> list[LabelledQuestion]:
 
 
 def outcome(asked: LabelledQuestion, action: Action = Action.CORRECT, **fields: Any) -> Outcome:
-    return Outcome(asked.key, "run", action, LABELS[action], **{"is_answered": True} | fields)
+    return Outcome(asked.key, "run", action, **{"is_answered": True} | fields)
 
 
 def results(asked: Sequence[LabelledQuestion], *each: dict[str, Any]) -> dict[str, Outcome]:
@@ -53,14 +52,14 @@ def test_every_measure_is_that_of_its_questions() -> None:
     asked = questions(CORRECT, CORRECT, CORRECT, INCORRECT)
     found = results(
         asked,
-        {"f1": 0.5, "sentences": 4, "grounded": 1},
-        {"f1": 0.25, "sentences": 1, "grounded": 1},
+        {"contains": 1.0, "sentences": 4, "grounded": 1},
+        {"contains": 0.0, "sentences": 1, "grounded": 1},
         {"action": Action.AMBIGUOUS, "is_answered": False},
         {"action": Action.INCORRECT, "sentences": 5, "grounded": 2},
     )
     table = Table(asked, {"one": found})
     assert values(table, "right") == [0.75] and values(table, "right_correct") == [pytest.approx(2 / 3)]
-    assert values(table, "f1") == [0.375] and cells(table, "f1")[0].counted == 2
+    assert values(table, "contains") == [0.5] and cells(table, "contains")[0].counted == 2
     assert values(table, "grounded") == [0.4], "of ten sentences, whatever question they belong to"
     assert cells(table, "grounded")[0].counted == 3
     assert values(table, "abstained_answerable") == [pytest.approx(1 / 3)]
@@ -100,10 +99,10 @@ def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> 
 
 def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> None:
     asked = questions(CORRECT, CORRECT)
-    has = results(asked, {"f1": 1.0}, {"f1": 0.5})
+    has = results(asked, {"contains": 1.0}, {"contains": 0.0})
     lacks = results(asked, {}, {})
     for found, where in (({"first": has, "other": lacks}, 0), ({"first": lacks, "other": has}, 1)):
-        row = cells(Table(asked, found), "f1")
+        row = cells(Table(asked, found), "contains")
         assert row[where].found is not None and row[1 - where] == Cell(None, 0)
         assert row[1].gain is None and not row[1].is_certain
 
@@ -111,7 +110,7 @@ def test_a_measure_that_only_one_configuration_has_is_told_without_a_gain() -> N
 def test_a_measure_that_no_configuration_has_is_left_out() -> None:
     asked = questions(CORRECT)
     table = Table(asked, {"one": results(asked, {})})
-    assert table.row("f1") is table.row("ndcg_after") is table.row("no such measure") is None
+    assert table.row("contains") is table.row("mrr_after") is table.row("no such measure") is None
     names = " ".join(row.measure.name for row in table.rows)
     assert names == "right right_correct abstained_answerable corrected web needless_web seconds calls tokens"
 
@@ -127,7 +126,6 @@ def test_only_questions_that_all_have_finished_are_compared() -> None:
     table = Table(asked, {"first": first, "other": other})
     assert table.questions == (asked[0], asked[2], asked[4]) and table.left_out == 2
     assert values(table, "calls") == [3.0, 3.0]
-    assert [path.count for path in table.paths("first")] == [3, 3]
     assert table.confusion("other") == {CORRECT: {Action.CORRECT: 3, Action.AMBIGUOUS: 0, Action.INCORRECT: 0}}
 
 
@@ -137,7 +135,7 @@ def test_no_question_that_all_have_finished_leaves_an_empty_table(asked: list[La
     assert (table.rows, table.questions, table.left_out) == ((), (), len(asked))
     assert table.row("right") is None
     for name in table.names:
-        assert table.paths(name) == () and table.confusion(name) == {}
+        assert table.confusion(name) == {}
 
 
 def test_one_question_is_enough_and_makes_nothing_certain() -> None:
@@ -166,16 +164,3 @@ def test_confusion_counts_what_was_done_by_what_was_expected() -> None:
         AMBIGUOUS: {Action.CORRECT: 1, Action.AMBIGUOUS: 0, Action.INCORRECT: 0},
         UNANSWERABLE: {Action.CORRECT: 0, Action.AMBIGUOUS: 1, Action.INCORRECT: 1},
     }
-
-
-def test_times_are_told_by_route() -> None:
-    asked = questions(*[CORRECT] * 30)
-    each: list[dict[str, Any]] = [
-        {"action": Action.INCORRECT, "seconds": 100.0 + number, "usage": Usage(2 + number % 2)} for number in range(10)
-    ]
-    each += [{"action": Action.CORRECT, "seconds": float(number), "usage": Usage(1)} for number in range(1, 21)]
-    web, correct = Table(asked, {"one": results(asked, *each)}).paths("one")[1::-1]
-    assert (correct.label, correct.count, correct.calls) == ("Correct", 20, 1.0)
-    assert (web.label, web.count, web.calls) == ("Web", 10, 2.5)
-    assert (correct.p50, correct.p95) == (10.0, 19.0)
-    assert (web.p50, web.p95) == (104.0, None), "of ten, the slowest is all there is"

@@ -49,10 +49,10 @@ Made = Callable[[int, LabelledQuestion], Outcome]
 
 
 def outcome(n: int, asked: LabelledQuestion, action: Action = Action.CORRECT, **fields: Any) -> Outcome:
-    known: dict[str, Any] = {"label": action.capitalize(), "before": FOUND, "after": FOUND, "known": (2,)}
+    known: dict[str, Any] = {"before": FOUND, "after": FOUND}
     known |= {"is_answered": True, "sentences": 1, "grounded": 1, "seconds": 1.0 + n / 1000, "usage": Usage(1)}
     if asked.answers:
-        known |= {"contains": 1.0, "exact": 0.0, "f1": 0.25}
+        known |= {"contains": 1.0}
     return Outcome(asked.key, f"run-{n}", action, **known | fields)
 
 
@@ -61,7 +61,7 @@ def careful(n: int, asked: LabelledQuestion) -> Outcome:
     if not asked.expected.is_answerable or n % 10 == 0:
         kept = None if n % 10 == 0 else Evidence((), 0, 0)
         silent: dict[str, Any] = {"is_answered": False, "sentences": 0, "grounded": 0, "after": kept}
-        silent |= {"contains": 0.0, "f1": 0.0} if asked.answers else {}
+        silent |= {"contains": 0.0} if asked.answers else {}
         return outcome(n, asked, Action.INCORRECT, seconds=2.0, usage=Usage(3), **silent)
     return outcome(n, asked, after=Evidence((2,), 50, 5), seconds=2.0 + n / 1000, usage=Usage(3))
 
@@ -197,8 +197,8 @@ def evil_page(text: str = EVIL) -> Page:
     """Everything that comes from outside is `text`."""
     asked = [replace(one, question=f"{text} {one.question}", note=text, document=text) for one in ASKED]
     made = {
-        text: results(lambda n, one: replace(outcome(n, one), label=text), asked),
-        f"{text} 2": results(lambda n, one: replace(careful(n, one), label=text), asked),
+        text: results(outcome, asked),
+        f"{text} 2": results(careful, asked),
     }
     lines = dict.fromkeys(made, text)
     return page_of(Table(asked, made), labelled=text, created=text, command=text, configurations=lines)

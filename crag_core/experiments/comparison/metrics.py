@@ -1,8 +1,7 @@
 """The metrics of a labelled set: title, direction, and the contribution of one question.
 
-Those of one ranked list are as `trec_eval` defines them. For hit, precision, recall and reciprocal rank a document
-counts that answers; nDCG takes the grades as gains. The list is measured as long as it is. `known` holds the grades of
-all documents that are known to be related or to answer, found or not.
+Hit and reciprocal rank of one ranked list are as `trec_eval` defines them, the list as long as it is: a document counts
+that answers.
 """
 
 from __future__ import annotations
@@ -27,37 +26,9 @@ def hit(ranked: Sequence[int]) -> float:
     return float(any(grade >= ANSWERS for grade in ranked))
 
 
-def precision(ranked: Sequence[int]) -> float:
-    """The share that answers; 0 of nothing."""
-    return sum(grade >= ANSWERS for grade in ranked) / len(ranked) if ranked else 0.0
-
-
-def recall(ranked: Sequence[int], known: Sequence[int]) -> float:
-    """The share of what answers that was found; ValueError where nothing is known to answer."""
-    wanted = sum(grade >= ANSWERS for grade in known)
-    if not wanted:
-        raise ValueError("expected at least one known document that answers, found none")
-    return sum(grade >= ANSWERS for grade in ranked) / wanted
-
-
 def reciprocal_rank(ranked: Sequence[int]) -> float:
     """1 over the rank of the first that answers, 0 where none does; its mean is the MRR."""
     return next((1.0 / rank for rank, grade in enumerate(ranked, start=1) if grade >= ANSWERS), 0.0)
-
-
-def ndcg(ranked: Sequence[int], known: Sequence[int]) -> float:
-    """Discounted gain over that of the best list of the same length (Järvelin & Kekäläinen 2002, ACM TOIS 20(4)).
-
-    ValueError where nothing is known to be related.
-    """
-    best = _gain(sorted(known, reverse=True)[: len(ranked)])
-    if not any(known):
-        raise ValueError("expected at least one known document that is related, found none")
-    return _gain(ranked) / best if best else 0.0
-
-
-def _gain(grades: Sequence[int]) -> float:
-    return math.fsum(grade / math.log2(rank + 1) for rank, grade in enumerate(grades, start=1))
 
 
 # --- measures of a set ------------------------------------------------------------------------------------------------
@@ -118,15 +89,12 @@ def _unanswerable(asked: LabelledQuestion, value: float | None) -> Counts | None
     return None if asked.expected.is_answerable else _once(value)
 
 
-def _ranked(measure: Callable[..., float], when: str, needs_known: bool) -> Count:
-    """Of answerable questions whose evidence the labels can judge; `needs_known`: of those with a known document."""
+def _ranked(measure: Callable[[Sequence[int]], float], when: str) -> Count:
+    """Of answerable questions whose evidence the labels can judge."""
 
     def counts(asked: LabelledQuestion, found: Outcome) -> Counts | None:
         seen: Evidence | None = getattr(found, when)
-        known = found.known or ()
-        if seen is None or seen.ranked is None or (needs_known and ANSWERS not in known):
-            return None
-        return _answerable(asked, measure(seen.ranked, (*known, *seen.beyond)) if needs_known else measure(seen.ranked))
+        return None if seen is None or seen.ranked is None else _answerable(asked, measure(seen.ranked))
 
     return counts
 
@@ -140,21 +108,18 @@ def _irrelevant(when: str) -> Count:
     return counts
 
 
-_RANKED: tuple[tuple[str, str, Callable[..., float], bool, str], ...] = (
-    ("hit", "Hit", hit, False, "questions with a document that answers"),
-    ("precision", "Precision", precision, False, "documents that answer, of all found"),
-    ("recall", "Recall", recall, True, "documents that answer, of those that do"),
-    ("mrr", "MRR", reciprocal_rank, False, "1 over the rank of the first that answers"),
-    ("ndcg", "nDCG", ndcg, True, "gain by grade and rank, of the best possible"),
+_RANKED: tuple[tuple[str, str, Callable[[Sequence[int]], float], str], ...] = (
+    ("hit", "Hit", hit, "questions with a document that answers"),
+    ("mrr", "MRR", reciprocal_rank, "1 over the rank of the first that answers"),
 )
 
 _RETRIEVAL = (
     *(
         Measure(
             f"{name}_{when}", f"{title}, {where}", Group.RETRIEVAL, Unit.SHARE if name == "hit" else Unit.SCORE, 1,
-            f"{description}; answerable questions", _ranked(of, when, needs_known),
+            f"{description}; answerable questions", _ranked(of, when),
         )
-        for name, title, of, needs_known, description in _RANKED
+        for name, title, of, description in _RANKED
         for when, where in _WHEN
     ),
     *(
@@ -201,10 +166,6 @@ _ANSWERS = (
     ("contains", "Known answer in the answer", _SHARE, 1,
      "its words stand in it one after the other; answerable questions with known answers",
      lambda asked, found: _answerable(asked, found.contains)),
-    ("f1", "Token F1", _SCORE, 1, "as SQuAD counts it; a long answer scores low however right it is",
-     lambda asked, found: _answerable(asked, found.f1)),
-    ("exact", "Exact match", _SHARE, 1, "as SQuAD counts it; whole sentences never match",
-     lambda asked, found: _answerable(asked, found.exact)),
     ("grounded", "Grounded sentences", _SHARE, 1,
      "sentences of answers whose words the context has, or that a model calls supported, of those that were checked",
      lambda asked, found: (found.grounded, found.sentences) if found.sentences else None),

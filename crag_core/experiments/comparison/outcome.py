@@ -1,16 +1,15 @@
 """The outcome of one labelled question under one configuration: what metrics need, without texts.
 
-Answers are compared as in SQuAD (Rajpurkar et al. 2016, EMNLP): lower case, without punctuation and English articles;
-F1 over the tokens that both have, the best over the known answers. A run of Japanese or Chinese is compared sign by
-sign. Relevance of evidence is graded 0 (not relevant), 1 (related) or 2 (answers).
+Answers are compared as in SQuAD (Rajpurkar et al. 2016, EMNLP): lower case, without punctuation and English articles.
+A run of Japanese or Chinese is compared sign by sign. Relevance of evidence is graded 0 (not relevant), 1 (related) or
+2 (answers).
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -42,16 +41,6 @@ _SAID_ANYWHERE = frozenset({"yes", "no", "true", "false"})
 _IN_A_NUMBER = re.compile(r"\d[.,]\d")
 
 
-def exact(text: str, answers: Sequence[str]) -> float:
-    """1 where `text` is one of the answers; `answers` not empty."""
-    return float(any(tokens(text) == tokens(answer) for answer in answers))
-
-
-def token_f1(text: str, answers: Sequence[str]) -> float:
-    """In 0..1, of the answer that fits best."""
-    return max(_f1(tokens(text), tokens(answer)) for answer in answers)
-
-
 def contains(text: str, answers: Sequence[str]) -> float:
     """1 where the tokens of an answer stand in `text` one after the other."""
     said = f" {' '.join(tokens(text))} "
@@ -64,13 +53,6 @@ def tokens(text: str) -> list[str]:
     plain = "".join(sign for sign in composed if sign.isspace() or unicodedata.category(sign)[0] not in "PSC")
     spaced = _SIGN.sub(r" \1 ", plain)
     return _ARTICLE.sub(" ", spaced).split() or spaced.split()
-
-
-def _f1(one: list[str], other: list[str]) -> float:
-    if not one or not other:
-        return float(one == other)
-    shared = (Counter(one) & Counter(other)).total()
-    return 2 * shared / (len(one) + len(other))
 
 
 # --- relevance --------------------------------------------------------------------------------------------------------
@@ -144,40 +126,33 @@ class Evidence:
     """Some evidence against the labels.
 
     `ranked` holds the grades of its documents in the order of their first passage, of its passages where the labels
-    name no document; None where they tell neither. `beyond` holds those above 0 of what is none of the documents that
-    are known beforehand, such as pages of the web. `tokens` counts those of passages that the labels can judge,
+    name no document; None where they tell neither. `tokens` counts those of passages that the labels can judge,
     `irrelevant` those of passages graded 0.
     """
 
     ranked: tuple[int, ...] | None
     tokens: int
     irrelevant: int
-    beyond: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
     """`key` is that of the labelled question, `run_id` that of the recorded run.
 
-    `known` holds the grades of the documents that are known to be related or to answer, None where the labels name
-    none. `before` is what was retrieved first, `after` what reached the answer. `score_before` and `score_after` are
-    the evaluator's best score of either, None where nothing of it was graded. `exact`, `f1` and `contains` are None
-    without a known answer. `sentences` counts those of the answer that could be measured, `grounded` the supported and
+    `before` is what was retrieved first, `after` what reached the answer. `score_before` and `score_after` are
+    the evaluator's best score of either, None where nothing of it was graded. `contains` is None without a known
+    answer. `sentences` counts those of the answer that could be measured, `grounded` the supported and
     `ungrounded` those that nothing supports. `failed` says what broke the run off, "" where nothing did.
     """
 
     key: str
     run_id: str
     action: Action | None
-    label: str = ""
     before: Evidence | None = None
     after: Evidence | None = None
-    known: tuple[int, ...] | None = None
     score_before: float | None = None
     score_after: float | None = None
     is_answered: bool = False
-    exact: float | None = None
-    f1: float | None = None
     contains: float | None = None
     sentences: int = 0
     grounded: int = 0
@@ -200,23 +175,18 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     ending = routed.ending if routed.answer else ending_of(routed.decision, routed.knowledge, answer)  # as it was taken
     is_answered = ending.is_answer or ending is AnswerEnding.FROM_MEMORY
     text = answer.text if answer and is_answered else ""
-    known = tuple(sorted(of_documents(asked, judged).values(), reverse=True)) or None
     standings = [support_level(one.score) for one in trace.support or ()] if is_answered else []
     retrieved = trace.passages or ()
     return Outcome(
         key=asked.key,
         run_id=trace.id,
         action=routed.decision.action,
-        label=routed.decision.label,
         before=_evidence([(passage, passage.text) for passage in retrieved], asked, judged),
         after=_evidence([(excerpt.passage, excerpt.text) for excerpt in excerpts], asked, judged),
-        known=known,
         score_before=best_score(trace, retrieved),
         score_after=best_score(trace, (excerpt.passage for excerpt in excerpts)),
         is_answered=is_answered,
-        exact=_compared(exact, text, asked.answers),
-        f1=_compared(token_f1, text, asked.answers),
-        contains=_compared(contains, text, asked.answers),
+        contains=(contains(text, asked.answers) if text else 0.0) if asked.answers else None,
         sentences=sum(one is not SupportLevel.UNCHECKED for one in standings),
         grounded=standings.count(SupportLevel.SUPPORTED),
         ungrounded=standings.count(SupportLevel.NONE),
@@ -226,16 +196,9 @@ def outcome_of(trace: Trace, asked: LabelledQuestion, judged: Mapping[str, int] 
     )
 
 
-def _compared(measure: Callable[[str, Sequence[str]], float], text: str, answers: Sequence[str]) -> float | None:
-    """None without a known answer; a question that got no answer has 0, even where the known one has no words."""
-    if not answers:
-        return None
-    return measure(text, answers) if text else 0.0
-
-
 def _evidence(found: Iterable[tuple[Passage, str]], asked: LabelledQuestion, judged: Mapping[str, int]) -> Evidence:
     documents = of_documents(asked, judged)
-    first: dict[tuple[bool, str], int] = {}
+    first: dict[str, int] = {}
     tokens = irrelevant = 0
     for passage, text in found:
         grade = of_passage(passage, asked, judged)
@@ -244,8 +207,7 @@ def _evidence(found: Iterable[tuple[Passage, str]], asked: LabelledQuestion, jud
         tokens += estimate_tokens(text)
         irrelevant += 0 if grade else estimate_tokens(text)
         if documents and passage.origin is Origin.CORPUS:
-            first.setdefault((True, passage.source), documents.get(passage.source, 0))
+            first.setdefault(f"document {passage.source}", documents.get(passage.source, 0))
         else:
-            first.setdefault((False, passage.id), grade)
-    beyond = tuple(grade for (is_document, _), grade in first.items() if grade and not is_document)
-    return Evidence(tuple(first.values()) if documents or spans(asked) else None, tokens, irrelevant, beyond)
+            first.setdefault(f"passage {passage.id}", grade)
+    return Evidence(tuple(first.values()) if documents or spans(asked) else None, tokens, irrelevant)

@@ -23,8 +23,6 @@ from crag_core.experiments.statistics.intervals import Estimate, Ratio, Resample
 
 Outcomes = Mapping[str, Outcome]
 """By the key of the question."""
-FEWEST_P95 = 20
-"""Questions from which on a 95th percentile says more than the slowest one."""
 CSV_COLUMNS = (
     *("group", "measure", "title", "unit", "better", "configuration", "value", "low", "high", "questions"),
     *("gain", "gain_low", "gain_high"),
@@ -57,24 +55,11 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-@dataclass(frozen=True)
-class Path:
-    """What became of the questions that one configuration sent one way; seconds from question to answer.
-
-    `p95` None: of fewer than `FEWEST_P95` questions.
-    """
-
-    label: str
-    count: int
-    p50: float
-    p95: float | None
-    calls: float
-
-
 class Table:
     """`results` by the name of their configuration, the one to compare with first.
 
-    Only questions that every configuration has finished are compared; `left_out` counts the others.
+    Only questions that every configuration has finished are compared; `left_out` counts the others. `found` has the
+    outcomes of `questions` by configuration, in their order.
     """
 
     def __init__(self, questions: Sequence[LabelledQuestion], results: Mapping[str, Outcomes]) -> None:
@@ -83,12 +68,12 @@ class Table:
             asked for asked in questions if all(_is_done(found, asked) for found in results.values())
         )
         self.left_out = len(questions) - len(self.questions)
-        self._found = {name: [found[asked.key] for asked in self.questions] for name, found in results.items()}
+        self.found = {name: [found[asked.key] for asked in self.questions] for name, found in results.items()}
 
     def among(self, wanted: Callable[[LabelledQuestion], bool]) -> Table:
         """Some of the questions by themselves."""
         questions = [asked for asked in self.questions if wanted(asked)]
-        return Table(questions, {name: {one.key: one for one in found} for name, found in self._found.items()})
+        return Table(questions, {name: {one.key: one for one in found} for name, found in self.found.items()})
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -104,18 +89,10 @@ class Table:
     def confusion(self, name: str) -> dict[Expected, dict[Action, int]]:
         """Questions by what was expected and what was done, of the labels that occur."""
         table = {expected: dict.fromkeys(Action, 0) for expected in Expected}
-        for asked, found in zip(self.questions, self._found[name], strict=True):
+        for asked, found in zip(self.questions, self.found[name], strict=True):
             if found.action is not None:
                 table[asked.expected][found.action] += 1
         return {expected: counts for expected, counts in table.items() if any(counts.values())}
-
-    def paths(self, name: str) -> tuple[Path, ...]:
-        """By route, in the order of the actions, and all together last."""
-        found = self._found[name]
-        groups = [(one, [outcome.action is one for outcome in found]) for one in Action]
-        labels = {outcome.action: outcome.label for outcome in found}
-        routes = [self._path(labels[action], found, chosen) for action, chosen in groups if any(chosen)]
-        return (*routes, self._path("all", found, [True] * len(found))) if found else ()
 
     @cached_property
     def _resamples(self) -> Resamples:
@@ -134,15 +111,9 @@ class Table:
         return Cell(found, ratio.counted, self._resamples.difference(ratio, first), is_same)
 
     def _ratio(self, measure: Measure, name: str) -> Ratio:
-        pairs = zip(self.questions, self._found[name], strict=True)
+        pairs = zip(self.questions, self.found[name], strict=True)
         counts = np.array([measure.counts(asked, found) or (0.0, 0.0) for asked, found in pairs], dtype=float)
         return Ratio(counts[:, 0], counts[:, 1], *measure.bounds)
-
-    def _path(self, label: str, found: Sequence[Outcome], chosen: Sequence[bool]) -> Path:
-        own = [outcome for outcome, one in zip(found, chosen, strict=True) if one]
-        p50, p95 = np.quantile([outcome.seconds for outcome in own], (0.5, 0.95), method="inverted_cdf").tolist()
-        calls = sum(outcome.usage.calls for outcome in own) / len(own)
-        return Path(label, len(own), p50, p95 if len(own) >= FEWEST_P95 else None, calls)
 
 
 def _is_done(found: Outcomes, asked: LabelledQuestion) -> bool:
@@ -177,7 +148,6 @@ def to_data(table: Table) -> dict[str, Any]:
             }
             for row in table.rows
         ],
-        "paths": {name: [_plain(path) for path in table.paths(name)] for name in table.names},
         "confusion": {
             name: {expected.value: counts for expected, counts in table.confusion(name).items()} for name in table.names
         },
@@ -199,9 +169,6 @@ def to_text(table: Table) -> str:
         lines.append(f"{row.measure.title[: 41 - len(counts)]} ({counts})".ljust(44) + cells)
         if any(cell.is_certain for cell in row.cells):
             lines.append(f"{'':<44}" + "".join(f"{_gained(row, cell):>{width}}" for cell in row.cells))
-    lines += ["", "Seconds from question to answer: half of them at most, and of 20 or more 95 in 100"]
-    for name in table.names:
-        lines += [f"  {name}: " + "; ".join(_path(path) for path in table.paths(name))]
     return "\n".join(lines)
 
 
@@ -227,14 +194,9 @@ def _gained(row: Row, cell: Cell) -> str:
     return f"{gained.removesuffix('%')} points" if row.measure.unit is Unit.SHARE else gained
 
 
-def _path(path: Path) -> str:
-    times = " and ".join(f"{found:.2f}" for found in (path.p50, path.p95) if found is not None)
-    return f"{path.label} {path.count}: {times} s, {path.calls:.1f} calls"
-
-
-def _plain(found: Cell | Path) -> dict[str, Any]:
+def _plain(cell: Cell) -> dict[str, Any]:
     """None for ends that the questions do not tell, which JSON has no number for."""
-    plain = to_plain(found)
+    plain = to_plain(cell)
     for estimate in filter(lambda one: isinstance(one, dict), plain.values()):
         estimate.update({name: one if math.isfinite(one) else None for name, one in estimate.items()})
     return dict(plain)
