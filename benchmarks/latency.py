@@ -36,7 +36,7 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.policies import DEFAULT, default_evaluator, find_policy, suit
-from crag_core.observability.trends import figures
+from crag_core.observability.metrics import own_retrieval_ms
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import measure
@@ -93,15 +93,18 @@ def paths() -> Iterator[Figure]:
     with _indexed() as workbench:
         for name in ("heuristic", DEFAULT):
             traces = _corrected(workbench, name)
-            found = figures([measure(trace, 0.0) for trace in traces])
+            runs = [measure(trace, 0.0) for trace in traces]
             refined = [1000 * one.seconds for one in traces if one.decision and one.decision.action is Action.CORRECT]
-            rows = (
-                ("fast path, to the decision CORRECT", found.fast.p50, found.fast.p95, 70.0),
-                ("CORRECT, to refined evidence", *np.quantile(refined, (0.5, 0.95)).tolist(), None),
-                ("corrected path, to the evidence", found.slow.p50, found.slow.p95, 450.0),
+            fast = [run.decided_ms for run in runs if run.action is Action.CORRECT]
+            slow = [own_retrieval_ms(run) for run in runs if run.action not in (None, Action.CORRECT)]
+            rows: tuple[tuple[str, list[object], float | None], ...] = (
+                ("fast path, to the decision CORRECT", fast, 70.0),
+                ("CORRECT, to refined evidence", refined, None),
+                ("corrected path, to the evidence", [one for one in slow if one is not None], 450.0),
             )
-            for title, p50, p95, target in rows:
-                if p50 is not None and p95 is not None:
+            for title, found, target in rows:
+                if found:
+                    p50, p95 = np.quantile(found, (0.5, 0.95)).tolist()
                     yield Figure(f"{title}, p50 ({name})", p50, target, "ms", f"p95 {p95:.0f} ms")
 
 

@@ -39,7 +39,7 @@ with errors_drawn():
     found = metrics_state.seen(period, policy)
     if not access.is_administrator():
         st.caption("Your own runs only.")
-    if found.whole.runs:
+    if found.whole:
         draw_whole(found)
         draw_table(found.parts, found.steps)
     else:

@@ -12,14 +12,15 @@ import pytest
 import yaml
 
 from crag_core.base.errors import ModelUnavailable
-from crag_core.observability.metrics import KNOWN, Metrics
-from crag_core.observability.trends import (
+from crag_core.observability.metrics import (
     CORRECT_TARGET,
     CORRECTED_TARGET,
     FAST_TARGET,
     IMPROVED_TARGET,
+    KNOWN,
     SEARCHED_TARGET,
     SLOW_TARGET,
+    Metrics,
 )
 from crag_core.pipeline.run import WebMode
 from tests.fakes import QUESTION, Bench, FakeModel, card

@@ -172,3 +172,14 @@ def test_figures_that_cannot_be_served_say_why_and_what_to_do(
     with pytest.raises(PortUnavailable, match=f"Metrics cannot be served at port 9464: {error.strerror}") as refusal:
         serve(Metrics().registry, 9464, "elsewhere")
     assert refusal.value.hint.startswith(hint)
+
+
+def test_the_targets_are_those_of_description_000() -> None:
+    shares = (
+        metrics_module.CORRECT_TARGET,
+        metrics_module.CORRECTED_TARGET,
+        metrics_module.SEARCHED_TARGET,
+        metrics_module.IMPROVED_TARGET,
+    )
+    assert shares == (0.70, 0.30, 0.10, 0.80)
+    assert (metrics_module.FAST_TARGET, metrics_module.SLOW_TARGET) == (70.0, 450.0)

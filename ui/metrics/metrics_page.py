@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import median
 
 import plotly.graph_objects as go
 import streamlit as st
 
 from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import Action
-from crag_core.observability.trends import FEWEST, Figures, Share, Times
+from crag_core.observability.metrics import own_retrieval_ms
+from crag_core.trace.summary import Ending, Measured
 from ui.metrics.metrics_state import Seen, width_of
 from ui.run.verdict import COLOURS
 from ui.tune.charts import GREEN, ORANGE, RED
@@ -30,40 +33,47 @@ class Card:
     meaning: str
 
 
-def cards(found: Figures) -> tuple[Card, ...]:
-    """None is judged: what was asked here has no label."""
+def cards(runs: Sequence[Measured]) -> tuple[Card, ...]:
+    """None is judged: what was asked here has no label. Shares of actions and searches are of what was decided."""
+    decided = [run for run in runs if run.action is not None]
+    improved = [run.improved for run in runs if run.improved is not None]
+    fast = [run.decided_ms for run in decided if run.action is Action.CORRECT]
+    slow = [own_retrieval_ms(run) for run in decided if run.action is not Action.CORRECT]
+    grades = sum(run.graded + run.ungraded for run in runs)
+    calls, tokens = sum(run.calls for run in runs), sum(run.prompt_tokens + run.completion_tokens for run in runs)
     return (
-        _share("Routed CORRECT", found.of(Action.CORRECT), "decided runs",
+        _share("Routed CORRECT", len(fast), len(decided), "decided runs",
                "Whatever was asked. Only a labelled set tells how many should be."),
-        _share("Searched the web", found.searched, "decided runs",
+        _share("Searched the web", sum(run.searched for run in decided), len(decided), "decided runs",
                "A provider was asked, whether or not it found anything."),
-        _share("Best score rose after correction", found.improved, "corrected runs",
+        _share("Best score rose after correction", sum(improved), len(improved), "corrected runs",
                "Of corrected runs with grades before and after."),
-        _times("Decision time", found.fast, "CORRECT run",
-               "Question to decision, where CORRECT. Grades from the cache take none."),
-        _times("Evidence time", found.slow, "corrected run",
-               "Question to corrected evidence, elsewhere, without the web provider's own time."),
-        Card("LLM calls", f"{found.calls:,}", f"{found.prompt_tokens + found.completion_tokens:,} tokens",
-             float(found.calls), "As the servers report them."),
-        _share("Not graded", found.ungraded, "grades", "Failed or unreadable grades."),
-        _share("From cache", found.cached, "grades", "Grades an earlier run paid for."),
+        _median("Decision time", fast, "CORRECT run",
+                "Question to decision, where CORRECT. Grades from the cache take none."),
+        _median("Evidence time", slow, "corrected run",
+                "Question to corrected evidence, elsewhere, without the web provider's own time."),
+        Card("LLM calls", f"{calls:,}", f"{tokens:,} tokens", float(calls), "As the servers report them."),
+        _share("Not graded", sum(run.ungraded for run in runs), grades, "grades", "Failed or unreadable grades."),
+        _share("From cache", sum(run.cached for run in runs), grades, "grades", "Grades an earlier run paid for."),
     )  # fmt: skip
 
 
 def draw_whole(found: Seen) -> None:
     """Decisions over time, and the cards."""
-    whole = found.whole
-    shares = (f":{COLOURS[action]}[{action} {_percent(whole.of(action))}]" for action in Action)
-    decided = sum(whole.of(action).hits for action in Action)
-    rest = (("decided", decided), ("failed", whole.failed.hits), ("stopped", whole.stopped.hits))
-    told = ", ".join(f"{count:,} {name}" for name, count in rest if count and count != whole.runs)
-    runs = counted(whole.runs, "run") if whole.runs < 1000 else f"{whole.runs:,} runs"
+    routes = _routes(found.whole)
+    decided = sum(routes.values())
+    shares = (f":{COLOURS[action]}[{action} {_percent(count, decided)}]" for action, count in routes.items())
+    endings = Counter(run.ending for run in found.whole)
+    rest = {"decided": decided} | {one.value: endings[one] for one in (Ending.FAILED, Ending.STOPPED)}
+    count = len(found.whole)
+    told = ", ".join(f"{number:,} {name}" for name, number in rest.items() if number and number != count)
+    runs = counted(count, "run") if count < 1000 else f"{count:,} runs"
     st.markdown(f"**{runs}** {f':gray[{told}] ' if told else ''}\u2003{' · '.join(shares)}")
     chart = decisions(found.parts, found.steps)
     st.plotly_chart(chart, config={"displayModeBar": False}, key="metrics_chart", alt="Runs by action over time")
     steps = [cards(one) for one in found.parts]
     with st.grid(4, min_column_width=190, gap="small") as grid:
-        for place, card in enumerate(cards(whole)):
+        for place, card in enumerate(cards(found.whole)):
             course = [one[place].number for one in steps]
             is_drawn = sum(number is not None for number in course) > 1 and any(course)
             with grid.cell():
@@ -75,12 +85,18 @@ def draw_whole(found: Seen) -> None:
     st.caption("Imported runs, comparisons and graded sets are left out.")
 
 
-def decisions(found: Sequence[Figures], steps: Sequence[datetime]) -> go.Figure:
+def _routes(runs: Sequence[Measured]) -> dict[Action, int]:
+    found = Counter(run.action for run in runs)
+    return {action: found[action] for action in Action}
+
+
+def decisions(found: Sequence[Sequence[Measured]], steps: Sequence[datetime]) -> go.Figure:
     """A bar for each step of time, one part for each action."""
     starts = [start.replace(tzinfo=None) for start in steps[: len(found)]]  # else Plotly shows the time of UTC
+    routes = list(map(_routes, found))
     figure = go.Figure(
         [
-            go.Bar(x=starts, y=[one.of(action).hits for one in found], name=action.value, marker_color=_TONES[action])
+            go.Bar(x=starts, y=[one[action] for one in routes], name=action.value, marker_color=_TONES[action])
             for action in Action
         ]
     )
@@ -91,35 +107,35 @@ def decisions(found: Sequence[Figures], steps: Sequence[datetime]) -> go.Figure:
     )
 
 
-def draw_table(found: Sequence[Figures], steps: tuple[datetime, ...]) -> None:
+def draw_table(found: Sequence[Sequence[Measured]], steps: tuple[datetime, ...]) -> None:
     """The same in numbers, newest first; drawn once it is opened."""
     fold = st.expander(f"In numbers, by {width_of(steps)}", key="metrics_numbers", on_change="rerun")
     if not fold.open:
         return
     form = "%Y-%m-%d %H:%M" if width_of(steps) == "hour" else "%Y-%m-%d"
     rows = [
-        {"From": start.strftime(form), "Runs": one.runs}
-        | {action.value: one.of(action).hits for action in Action}
-        | {card.name: card.value for card in cards(one)}
-        for start, one in zip(steps, found, strict=False)
-        if one.runs
+        {"From": start.strftime(form), "Runs": len(runs)}
+        | {action.value: count for action, count in _routes(runs).items()}
+        | {card.name: card.value for card in cards(runs)}
+        for start, runs in zip(steps, found, strict=False)
+        if runs
     ]
     with fold:
         st.dataframe(rows[::-1], hide_index=True, key="metrics_table", alt="The figures by step of time")
 
 
-def _share(name: str, share: Share, of: str, meaning: str) -> Card:
-    return Card(name, _percent(share), f"{share.hits:,} of {share.of:,} {of}", share.value, meaning)
+def _share(name: str, hits: int, count: int, of: str, meaning: str) -> Card:
+    return Card(name, _percent(hits, count), f"{hits:,} of {count:,} {of}", hits / count if count else None, meaning)
 
 
-def _times(name: str, times: Times, of: str, meaning: str) -> Card:
-    value = "–" if times.p50 is None else f"{times.p50:,.0f} ms"
-    # Of fewer runs the 95th percentile says no more than the slowest of them.
-    p95 = f", p95 {times.p95:,.0f} ms" if times.p95 is not None and times.count >= FEWEST else ""
-    return Card(name, value, f"median of {counted(times.count, of)}{p95}", times.p50, meaning)
+def _median(name: str, found: Sequence[float | None], of: str, meaning: str) -> Card:
+    known = [one for one in found if one is not None]
+    middle = median(known) if known else None
+    value = "–" if middle is None else f"{middle:,.0f} ms"
+    return Card(name, value, f"median of {counted(len(known), of)}", middle, meaning)
 
 
-def _percent(share: Share) -> str:
-    if share.value is None:
+def _percent(hits: int, count: int) -> str:
+    if not count:
         return "–"
-    return f"{share.value:.1%}" if 0 < share.value < 0.0995 or 0.9905 < share.value < 1 else f"{share.value:.0%}"
+    return f"{hits / count:.1%}" if 0 < hits / count < 0.0995 or 0.9905 < hits / count < 1 else f"{hits / count:.0%}"

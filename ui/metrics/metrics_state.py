@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
+from itertools import pairwise
 
 import streamlit as st
 
-from crag_core.observability.trends import Figures, figures, over_time
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.summary import Measured
 from ui.session import access, app_state
@@ -19,10 +20,10 @@ _FRESH_S = 15
 
 @dataclass(frozen=True)
 class Seen:
-    """All in one, and each step of time by itself; `steps` has one entry more than `parts`."""
+    """All runs, and those of each step of time by itself; `steps` has one entry more than `parts`."""
 
-    whole: Figures
-    parts: tuple[Figures, ...]
+    whole: tuple[Measured, ...]
+    parts: tuple[tuple[Measured, ...], ...]
     steps: tuple[datetime, ...]
 
 
@@ -35,7 +36,12 @@ def seen(period: str, policy: str) -> Seen:
     zone = app_state.time_zone()
     first = datetime.fromtimestamp(since if since is not None else rows[0].at if rows else now, zone)
     steps = edges(first, datetime.fromtimestamp(now, zone))
-    return Seen(figures(rows), over_time(rows, [step.timestamp() for step in steps]), steps)
+    return Seen(rows, parted(rows, [step.timestamp() for step in steps]), steps)
+
+
+def parted(runs: Sequence[Measured], starts: Sequence[float]) -> tuple[tuple[Measured, ...], ...]:
+    """The runs of each span from one of `starts`, which belongs to it, up to the next, which does not."""
+    return tuple(tuple(run for run in runs if start <= run.at < end) for start, end in pairwise(starts))
 
 
 def policies() -> tuple[str, ...]:
