@@ -10,7 +10,7 @@ from statistics import median
 import numpy as np
 
 from benchmarks.measures import SEED
-from crag_core.base.types.grades import Grade
+from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import NAMES, RERANK
@@ -73,7 +73,8 @@ def recorded(passages: int) -> Trace:
     settings = RunSettings(
         find_policy("paper"), card, card, "all-MiniLM-L6-v2", "extractive", "off", passages, "1", "0"
     )
-    return Trace("run", "now", "When?", settings, passages=found, grades=grades, strips=strips)
+    opinion = Opinion(card, settings.writer, grades)
+    return Trace("run", "now", "When?", settings, passages=found, opinions=(opinion,), strips=strips)
 
 
 def milliseconds(work: Callable[[], object]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import CorrectionKind, Decision
-from crag_core.base.types.grades import EvaluatorCard, Grade
+from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion
 from crag_core.base.types.knowledge import Strip, StripVerdict
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Engine, Origin, Passage, Retrieval, Round, Scores
 from crag_core.base.types.web import WebOutcome, WebSearch
@@ -18,6 +18,7 @@ from crag_core.decision.policy_file import parse_policy
 from crag_core.decision.signals import SUFFICIENCY
 from crag_core.trace.trace import RunSettings, Trace
 
+Grades = tuple[Grade, ...] | None
 POLICY_FILES = Path(__file__).parents[1] / "data" / "policies"
 POLICIES = (
     "paper",
@@ -129,9 +130,17 @@ def settings(of: Policy) -> RunSettings:
     return RunSettings(of, CARD, CARD, "minilm", "extractive", "auto", 5, "1", "0.1")
 
 
-def trace(of: Policy, **fields: Any) -> Trace:
+def trace(of: Policy, *, grades: Grades = None, web_grades: Grades = None, **fields: Any) -> Trace:
     known = {"id": "run-1", "created": "2025-01-01T00:00:00Z", "question": "What does the ferry cost?"}
-    return Trace(**known | {"settings": settings(of)} | fields)
+    return graded_by_its_own(Trace(**known | {"settings": settings(of)} | fields), grades, web_grades)
+
+
+def graded_by_its_own(run: Trace, grades: Grades, web_grades: Grades = None) -> Trace:
+    """With these in place of what its evaluator says; None and None: nothing."""
+    made, own = run.settings, (*(grades or ()), *(web_grades or ()))
+    opinion = Opinion(made.evaluator, made.writer, own, made.writer_version)
+    is_graded = (grades, web_grades) != (None, None)
+    return replace(run, opinions=((opinion,) if is_graded else ()) + run.other_opinions)
 
 
 def answer(context_key: str, text: str = "Nine euros [1].") -> Answer:

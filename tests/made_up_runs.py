@@ -58,13 +58,11 @@ class Facts:
             "extractions": tuple(Extraction(id_, one.picked) for id_, one in corpus.items() if one.picked is not None),
         }
         search = searched(*_passages(self.results or ()), strips=())
-        search = replace(
-            search,
-            grades=None if "web grades" in self.absent else tuple(one.grade for one in web.values() if one.grade),
-            strips=None if "strips" in self.absent else tuple(s for id_, one in web.items() for s in _strips(id_, one)),
-        )
+        strips = None if "strips" in self.absent else tuple(s for id_, one in web.items() for s in _strips(id_, one))
+        search = replace(search, strips=strips)
         return trace(
             policy(self.policy),
+            web_grades=None if "web grades" in self.absent else tuple(one.grade for one in web.values() if one.grade),
             passages=_passages(self.first),
             signals=self.signals,
             rounds=tuple(round_of(path, *_passages(ids)) for path, ids in self.later.items()),

@@ -45,6 +45,7 @@ def recompose(
     strips: tuple[Strip, ...] | None,
     extractions: tuple[Extraction, ...] | None,
     web: WebSearch | None,
+    web_grades: tuple[Grade, ...] | None = None,
 ) -> Knowledge:
     """What of `passages` reaches the answer under `policy`, from what was recorded.
 
@@ -56,7 +57,7 @@ def recompose(
     internal, verdicts = _internal(policy, decision, passages, strips, extractions, notes)
     external: tuple[Excerpt, ...] = ()
     if decision.wants(CorrectionKind.WEB_SEARCH) and web is not None:
-        external, web_verdicts = _external(policy, web, _sentences(internal, strips or ()), notes)
+        external, web_verdicts = _external(policy, web, web_grades, _sentences(internal, strips or ()), notes)
         asked = web.outcome not in (WebOutcome.PENDING, WebOutcome.APPROVED)
         if asked and not external and "keep_if_nothing" in policy.steps(decision.action) and passages:
             internal, verdicts = _whole(passages, strips or (), policy.refinement.budget, {}, notes)
@@ -118,14 +119,16 @@ def _internal(
     return excerpts, verdicts
 
 
-def _external(policy: Policy, web: WebSearch, said: set[str], notes: list[str]) -> Kept:
+def _external(
+    policy: Policy, web: WebSearch, grades: tuple[Grade, ...] | None, said: set[str], notes: list[str]
+) -> Kept:
     if web.outcome is not WebOutcome.USED or web.pages_waiting:
         return (), ()
     found = web.evidence(policy.web.pages)
     looked_at = {passage.id for passage in found}
     strips = tuple(strip for strip in web.strips or () if strip.passage_id in looked_at)
-    off = _off_subject(policy, found, web.grades) if policy.web.on_subject else {}
-    off |= dict.fromkeys(set_aside(policy, found, web.grades), NOT_COMPARABLE)
+    off = _off_subject(policy, found, grades) if policy.web.on_subject else {}
+    off |= dict.fromkeys(set_aside(policy, found, grades), NOT_COMPARABLE)
     usable = tuple(passage for passage in found if passage.id not in off)
     if off and not usable:
         notes.append(f"The web answered, but none of its {len(off)} results is on the subject.")

@@ -286,7 +286,7 @@ def _spent(steps: Iterable[Step]) -> dict[str, tuple[float, Usage]]:
 
 def _grades(trace: Trace) -> tuple[Grade, ...]:
     """Of corpus and web, and those of other evaluators."""
-    return (*trace.all_grades, *(grade for opinion in trace.opinions for grade in opinion.grades))
+    return tuple(grade for opinion in trace.opinions for grade in opinion.grades)
 
 
 def _answer_label(kind: str) -> str:

@@ -25,7 +25,7 @@ from crag_core.decision.steps import DOCUMENTS
 from crag_core.pipeline.run import Parts, Result, Run, ask_twice
 from crag_core.trace.edits import edited
 from crag_core.trace.grounding.quoted_answer import why_cut
-from crag_core.trace.opinions import grades_under, with_opinion
+from crag_core.trace.opinions import grades_under, with_grades, with_opinion
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import RunSettings, Trace
 
@@ -43,15 +43,14 @@ def grade(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if card.calls_model:  # which is not asked about what counts as 1.0 anyway
         judged = decision_path.iterations[-1].passages[: policy.top]
         passages = tuple(passage for passage in judged if passage.id not in trace.edits.pinned)
-    asking = _Asking(StepName.GRADE, card, passages, _by_id(trace.grades or ()))
+    asking = _Asking(StepName.GRADE, card, passages, _by_id(trace.all_grades))
     todo = asking.open_among(passages)
-    if trace.grades is not None and not todo:
+    if trace.deciding and not todo:
         return None
     if decision_path.decision.rule:
         return Result({}, f"not needed, {decision_path.decision.reason}", state=StepState.SKIPPED)
     asking.ask(parts.evaluator, trace.question, todo, run)
-    kept = asking.grades_of(trace.all_passages)
-    return asking.result({"grades": kept} if kept or not todo else {})
+    return asking.result({"opinions": with_grades(trace, asking.known.values())} if asking.known or not todo else {})
 
 
 def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
@@ -115,9 +114,7 @@ def second_opinion(trace: Trace, parts: Parts, run: Run, settings: RunSettings) 
     for passages in todo:  # apart, as in a run: some grades are made from the passages beside
         asking.ask(parts.evaluator, trace.question, passages, run)
     kept = asking.grades_of(trace.every_passage)
-    # An evaluator without a model has nothing to do with the writer, so a swap must not change whose answer it is.
-    made = settings if card.calls_model else trace.settings
-    opinion = Opinion(card, made.writer, kept, made.writer_version)
+    opinion = Opinion(card, settings.writer, kept, settings.writer_version)
     return asking.result({"opinions": with_opinion(trace, opinion)} if kept else {})
 
 

@@ -40,7 +40,6 @@ from crag_core.trace.edits import edited
 from crag_core.trace.facts import still_holding
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.injection_scan import remaining_suspicions, with_suspicions
-from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import decision_path_of, with_room
 from crag_core.trace.summary import Ending, ending_of
 from crag_core.trace.trace import RunSettings, Trace
@@ -186,7 +185,7 @@ class Pipeline:
 
     def second_opinion(self, trace: Trace, run: Run | None = None) -> Trace:
         """The same record with what this pipeline's evaluator says of its passages as one more `Opinion`."""
-        if same_judge(trace.settings, self.settings):
+        if trace.settings.same_judge(self.settings):
             return trace
         ask = partial(grading.second_opinion, settings=self.settings)
         return self._run_stages(((StepName.SECOND_OPINION, ask),), trace, run)

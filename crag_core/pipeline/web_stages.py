@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
 from crag_core.base.types.decisions import CorrectionKind
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import AS_ASKED, PageOutcome, WebOutcome, WebSearch
@@ -17,6 +17,7 @@ from crag_core.pipeline.grading import grades_by
 from crag_core.pipeline.run import Parts, Result, Run, TimedCancel, WebMode
 from crag_core.pipeline.stages import scored_strips
 from crag_core.trace.edits import edited
+from crag_core.trace.opinions import with_grades
 from crag_core.trace.trace import Trace
 
 
@@ -84,7 +85,7 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     counting = view.evidence(settings.policy.web.pages)
     asks_model = settings.evaluator.calls_model
-    settled = tuple(grade for grade in web.grades or () if not grade.retryable)  # who was away may be back
+    settled = tuple(grade for grade in trace.web_grades or () if not grade.retryable)  # who was away may be back
     given = {grade.passage_id for grade in settled} | set(trace.edits.pinned if asks_model else ())
     scored = {strip.passage_id for strip in web.strips or ()}
     judged = settings.policy.web.refine or not asks_model
@@ -93,23 +94,18 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     unscored = tuple(one for one in view.passages if web.strips is None or (one.id not in scored and one.text.strip()))
     if not (ungraded or unscored):
         return None
-    summary, usage = [], Usage()
+    summary, usage, changes = [], Usage(), dict[str, Any]()
     if ungraded:
         grades = grades_by(parts.evaluator, trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
         summary.append(f"{graded} of {len(ungraded)} web results graded")
         usage = sum((grade.usage for grade in grades), usage)
-        web = replace(web, grades=_in_order(web.passages, (web.grades or ()) + grades))
+        changes["opinions"] = with_grades(trace, grades)
     if unscored:
         strips, what = scored_strips(trace.question, unscored, parts, run)
-        web = replace(web, strips=(web.strips or ()) + strips)
+        changes["web"] = replace(web, strips=(web.strips or ()) + strips)
         summary.append(what)
-    return Result({"web": web}, ", ".join(summary), usage)
-
-
-def _in_order(passages: tuple[Passage, ...], grades: tuple[Grade, ...]) -> tuple[Grade, ...]:
-    known = {grade.passage_id: grade for grade in grades}
-    return tuple(known[passage.id] for passage in passages if passage.id in known)
+    return Result(changes, ", ".join(summary), usage)
 
 
 def _web_query(trace: Trace, parts: Parts, run: Run) -> tuple[str, str, Usage, str]:

@@ -7,10 +7,11 @@ from typing import TypeVar
 from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Extraction, Strip
-from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round, Scores
+from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.refine import decompose
 from crag_core.decision.signals import SignalMeter
+from crag_core.trace.opinions import with_grades
 from crag_core.trace.trace import Trace
 
 PINNED = "pinned by you"
@@ -50,7 +51,6 @@ def _without(trace: Trace, dropped: Collection[str]) -> Trace:
         passages=first,
         signals=trace.signals if first == trace.passages else trace.edits.signals,
         rounds=tuple(_round_without(found, dropped) for found in trace.rounds),
-        grades=_about_others(trace.grades, dropped),
         strips=_about_others(trace.strips, dropped),
         extractions=_about_others(trace.extractions, dropped),
         web=_web_without(trace.web, dropped) if trace.web else None,
@@ -69,8 +69,7 @@ def _web_without(web: WebSearch, dropped: Collection[str]) -> WebSearch:
     if rest == web.passages:
         return web
     outcome = web.outcome if rest else WebOutcome.EMPTY
-    grades, strips = _about_others(web.grades, dropped), _about_others(web.strips, dropped)
-    return replace(web, outcome=outcome, passages=rest, grades=grades, strips=strips)
+    return replace(web, outcome=outcome, passages=rest, strips=_about_others(web.strips, dropped))
 
 
 def _others(passages: tuple[Passage, ...], dropped: Collection[str]) -> tuple[Passage, ...]:
@@ -88,29 +87,25 @@ def _pinned(trace: Trace, ids: Collection[str]) -> Trace:
     web = trace.web
     corpus = tuple(passage for passage in trace.all_passages if passage.id in ids)
     results = tuple(passage for passage in trace.web_passages if passage.id in ids)
-    parts = _parts(trace.all_grades)
-    if corpus:
-        strips = _scored_full(trace.strips, corpus)
-        extractions = _picked_whole(trace.extractions, strips or (), corpus)
-        trace = replace(trace, grades=_graded_full(trace.grades, corpus, parts), strips=strips, extractions=extractions)
-    if web and results:
-        strips = _scored_full(web.strips, results)
-        trace = replace(trace, web=replace(web, grades=_graded_full(web.grades, results, parts), strips=strips))
-    both = (*corpus, *results)
-    opinions = tuple(replace(one, grades=_graded_full(one.grades, both, _parts(one.grades))) for one in trace.opinions)
-    return replace(trace, opinions=opinions)
+    if not corpus and not results:
+        return trace
+    strips = _scored_full(trace.strips, corpus)
+    opinions = trace.opinions if trace.deciding else with_grades(trace, ())
+    return replace(
+        trace,
+        strips=strips,
+        extractions=_picked_whole(trace.extractions, strips or (), corpus),
+        web=replace(web, strips=_scored_full(web.strips, results)) if web else None,
+        opinions=tuple(replace(one, grades=_graded_full(one.grades, (*corpus, *results))) for one in opinions),
+    )
 
 
-def _parts(grades: tuple[Grade, ...]) -> Scores:
-    """What a pinned passage is graded in: two signals only where the evaluator tells one from the other."""
-    return ((ANSWERING, 1.0), (TOPICAL, 1.0)) if any(grade.two_signals for grade in grades) else ()
-
-
-def _graded_full(grades: tuple[Grade, ...] | None, passages: tuple[Passage, ...], parts: Scores) -> tuple[Grade, ...]:
-    given = grades or ()
+def _graded_full(grades: tuple[Grade, ...], passages: tuple[Passage, ...]) -> tuple[Grade, ...]:
+    """In two signals only where the evaluator tells one from the other."""
+    parts = ((ANSWERING, 1.0), (TOPICAL, 1.0)) if any(grade.two_signals for grade in grades) else ()
     full = {passage.id: Grade(passage.id, 1.0, PINNED, parts) for passage in passages}
-    known = {grade.passage_id for grade in given}
-    changed = tuple(full.get(grade.passage_id, grade) for grade in given)
+    known = {grade.passage_id for grade in grades}
+    changed = tuple(full.get(grade.passage_id, grade) for grade in grades)
     return changed + tuple(grade for passage_id, grade in full.items() if passage_id not in known)
 
 

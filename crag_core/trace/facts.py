@@ -10,7 +10,7 @@ from dataclasses import replace
 from crag_core.base.types.steps import StepName, StepState
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.reasons import query_form
-from crag_core.trace.opinions import made_by, same_judge, with_grades_of
+from crag_core.trace.opinions import with_grades_of
 from crag_core.trace.trace import RunSettings, Trace
 
 _SETTLED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.APPROVED, WebOutcome.REFUSED)
@@ -31,7 +31,7 @@ DEPENDS: dict[str, Callable[[RunSettings], Hashable]] = {
     "sufficiency": _model,
     "consolidations": _model,
     "answer": _model,  # one that is not whole, which goes on from its last word
-    "strips": lambda settings: made_by(settings.strip_evaluator),
+    "strips": lambda settings: settings.strip_evaluator.identity,
     "web.query_waits": lambda settings: (settings.web_mode, settings.writer, query_form(settings.policy)),
     "web.pages_wait": lambda settings: settings.web_mode,
     "rounds.not_made": lambda settings: settings.writer,  # "there is nothing new to ask"
@@ -58,29 +58,27 @@ _OF_STEPS = {
 def held(then: RunSettings, now: RunSettings) -> set[str]:
     """The facts of `DEPENDS` that were made under `then` and hold under `now`, and grades by the same judge."""
     facts = {fact for fact, of in DEPENDS.items() if of(then) == of(now)}
-    if same_judge(then, now):
-        facts |= {"grades"} | ({"web.scores"} if "strips" in facts else set())
-    return facts
+    return facts | ({"grades"} if then.same_judge(now) else set())
 
 
 def still_holding(trace: Trace, now: RunSettings) -> Trace | None:
     """The record with the facts that hold under `now`, and the steps and calls that made them; None where none does.
 
-    Grades of another evaluator are kept as an opinion, and an opinion of the present one decides. A search that was
-    answered is kept, and the user's word on a query; a query that waits for it where the same would be written again.
+    Grades of every evaluator are kept, and those of the present one decide. A search that was answered is kept, and the
+    user's word on a query; a query that waits for it where the same would be written again.
     """
     facts = held(trace.settings, now)
     if "passages" not in facts and trace.logged is None:
         return None
     graded = with_grades_of(trace, now)
-    of_grades = {"grades", "web.scores"}
-    facts = (facts - of_grades) | (held(graded.settings, now) & of_grades) | {"passages"}
+    facts |= {"passages"} | ({"grades"} if graded.deciding else set())
     answer = trace.answer if "answer" in facts and trace.answer and trace.answer.state.is_unfinished else None
     facts -= set() if answer else {"answer"}
-    web = _web(graded.web, facts)
-    made = facts | ({"web"} if web else set()) | ({"opinions"} if graded.opinions else set())
+    web = _web(trace.web, facts)
+    made = facts | ({"web"} if web else set()) | ({"opinions"} if graded.other_opinions else set())
     made |= {"web.pages"} if web and web.pages is not None else set()
-    made -= set() if web and web.strips is not None else {"web.scores"}
+    is_scored = web is not None and (web.strips is not None or graded.web_grades is not None)
+    made |= {"web.scores"} if is_scored and "grades" in facts else set()
     judges = {"grades", "opinions"} & made  # whichever of both a call was made for
     steps = {name for name, fact in _OF_STEPS.items() if fact in made}
     calls = steps | ({StepName.GRADE, StepName.SECOND_OPINION} if judges else set())
@@ -113,4 +111,4 @@ def _web(web: WebSearch | None, facts: set[str]) -> WebSearch | None:
         return None
     if web.pages_waiting and "web.pages_wait" not in facts:
         web = replace(web, pages=None)
-    return web if "web.scores" in facts else replace(web, grades=None, strips=None)
+    return web if "strips" in facts else replace(web, strips=None)

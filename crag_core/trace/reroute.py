@@ -159,7 +159,8 @@ def _rerouted(trace: Trace, policy: Policy) -> Reroute:
     policy = _possible(policy, trace)
     decision_path = decision_path_of(trace, policy)
     decision = decision_path.decision
-    knowledge = recompose(policy, decision, decision_path.evidence, trace.strips, trace.extractions, trace.web)
+    facts = trace.strips, trace.extractions, trace.web, trace.web_grades
+    knowledge = recompose(policy, decision, decision_path.evidence, *facts)
     if without_model and trace.passages:
         knowledge = replace(knowledge, notes=(f"{NO_MODEL}{without_model}", *knowledge.notes))
     if (judged := trace.judgement(policy)) and judged.reason:

@@ -214,8 +214,8 @@ def _own_grades(trace: Trace) -> tuple[Grade, ...]:
     """Of corpus and web, each unless all grading there was another run's."""
     others = {step.name for step in trace.steps if step.taken_over}
     others -= {step.name for step in trace.steps if not step.taken_over}
-    web = (trace.web.grades if trace.web else None) or ()
-    return (() if StepName.GRADE in others else trace.grades or ()) + (() if StepName.GRADE_WEB in others else web)
+    corpus, web = trace.grades or (), trace.web_grades or ()
+    return (() if StepName.GRADE in others else corpus) + (() if StepName.GRADE_WEB in others else web)
 
 
 def _improved(trace: Trace) -> bool | None:

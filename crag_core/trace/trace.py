@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,10 +28,10 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.claims import terms_of
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 
-SCHEMA = 5
+SCHEMA = 6
 LANES = ((StepName.SCORE_STRIPS, StepName.EXTRACT), (StepName.REWRITE, StepName.SEARCH, StepName.READ_PAGES))
 """Steps that go on at the same time, unless the run `refines_first`."""
-_READABLE = (1, 2, 3, 4, 5)
+_READABLE = (1, 2, 3, 4, 5, 6)
 
 
 @dataclass(frozen=True)
@@ -59,19 +59,39 @@ class RunSettings:
     collection: str = ""
     writer_version: str = ""
 
+    @property
+    def judge(self) -> tuple[str, ...]:
+        """Who grades: grades by a model hold for that model, in that version, and its prompt only."""
+        made = self.evaluator.identity
+        return (*made, self.writer, self.writer_version, self.prompts) if self.evaluator.calls_model else made
+
+    def same_judge(self, other: RunSettings) -> bool:
+        """Whether grades made under one hold under the other; an unknown version of a model may be any."""
+        one = self
+        if not (one.writer_version and other.writer_version):
+            one, other = replace(one, writer_version=""), replace(other, writer_version="")
+        return one.judge == other.judge
+
+    def by(self, opinion: Opinion) -> RunSettings:
+        """The same with its evaluator, and with its model where it asks one."""
+        made = replace(self, evaluator=opinion.evaluator)
+        if not opinion.evaluator.calls_model:
+            return made
+        return replace(made, writer=opinion.writer, writer_version=opinion.writer_version)
+
 
 @dataclass(frozen=True)
 class Trace:
     """One run, raw facts first. A field that is None was never done; () was done and found nothing.
 
-    `passages` and `signals` are those of the first retrieval, `rounds` the later ones; `grades` and `strips` those of
-    all corpus passages (the web's are in `web`). `decision`, `earlier` (those of the iterations before it),
-    `corrections` (what was done) and `context` (the ids of strips, or of whole passages, in the order in which the
-    answer saw them) are as taken. `edits` change what is decided from, never the facts. `opinions` are grades by other
-    evaluators. `support` has one entry a sentence of the answer. `calls` are the requests to language models; a grade
-    from the cache made none. `sufficiency` has one entry for each way to ask and set of passages, `consolidations` one
-    for each set of excerpts. `logged`: the passages were given, and nothing else can be retrieved. `follow_up`:
-    `question` is then the one that stands alone, as soon as it is settled.
+    `passages` and `signals` are those of the first retrieval, `rounds` the later ones; `strips` those of all corpus
+    passages (the web's are in `web`). `opinions` are the grades, one entry an evaluator; the one that `settings` name
+    decides. `decision`, `earlier` (those of the iterations before it), `corrections` (what was done) and `context` (the
+    ids of strips, or of whole passages, in the order in which the answer saw them) are as taken. `edits` change what is
+    decided from, never the facts. `support` has one entry a sentence of the answer. `calls` are the requests to
+    language models; a grade from the cache made none. `sufficiency` has one entry for each way to ask and set of
+    passages, `consolidations` one for each set of excerpts. `logged`: the passages were given, and nothing else can be
+    retrieved. `follow_up`: `question` is then the one that stands alone, as soon as it is settled.
     """
 
     id: str
@@ -82,7 +102,7 @@ class Trace:
     passages: tuple[Passage, ...] | None = None
     signals: Scores = ()
     rounds: tuple[Round, ...] = ()
-    grades: tuple[Grade, ...] | None = None
+    opinions: tuple[Opinion, ...] = ()
     strips: tuple[Strip, ...] | None = None
     decision: Decision | None = None
     earlier: tuple[Decision, ...] = ()
@@ -93,7 +113,6 @@ class Trace:
     answer: Answer | None = None
     support: tuple[Support, ...] | None = None
     edits: Edits = Edits()
-    opinions: tuple[Opinion, ...] = ()
     steps: tuple[Step, ...] = ()
     suspicions: tuple[Suspicion, ...] | None = None
     calls: tuple[ModelCall, ...] = ()
@@ -224,8 +243,30 @@ class Trace:
         return {passage.id: number for number, passage in enumerate(self.every_passage, start=1)}
 
     @cached_property
+    def deciding(self) -> Opinion | None:
+        """What the evaluator of `settings` says; None where it has graded nothing."""
+        return next((one for one in self.opinions if self.settings.same_judge(self.settings.by(one))), None)
+
+    @property
+    def other_opinions(self) -> tuple[Opinion, ...]:
+        return tuple(one for one in self.opinions if one is not self.deciding)
+
+    @property
     def all_grades(self) -> tuple[Grade, ...]:
-        return (self.grades or ()) + ((self.web.grades if self.web else None) or ())
+        return self.deciding.grades if self.deciding else ()
+
+    @cached_property
+    def grades(self) -> tuple[Grade, ...] | None:
+        """Those of corpus passages that decide."""
+        found = {passage.id for passage in self.web_passages}
+        corpus = tuple(grade for grade in self.all_grades if grade.passage_id not in found)
+        is_of_web = len(corpus) < len(self.all_grades)
+        return None if self.deciding is None or (is_of_web and not corpus and self.all_passages) else corpus
+
+    @cached_property
+    def web_grades(self) -> tuple[Grade, ...] | None:
+        found = {passage.id for passage in self.web_passages}
+        return tuple(grade for grade in self.all_grades if grade.passage_id in found) or None
 
     @cached_property
     def all_strips(self) -> tuple[Strip, ...]:
@@ -278,13 +319,31 @@ def upgraded_settings(plain: Any) -> Any:
 
 
 def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """A run of schema 1 to 4 in the words of schema 5: a policy is a list of steps, and nothing is read twice."""
+    """A run of schema 1 to 4 in the words of schema 5: a policy is a list of steps, and nothing is read twice.
+
+    Schema 6 has all grades by evaluator; before, those of the deciding one stood apart, and of them those of the web.
+    """
     if data["schema"] == SCHEMA:
         return data
-    found = data | {"settings": upgraded_settings(data.get("settings"))}
-    for key in ("decision", "earlier", "grades", "web", "opinions"):
-        found |= {key: in_present_words(data[key])} if key in data else {}
-    return found
+    if data["schema"] < 5:
+        data = data | {"settings": upgraded_settings(data.get("settings"))}
+        for key in ("decision", "earlier", "grades", "web", "opinions"):
+            data |= {key: in_present_words(data[key])} if key in data else {}
+    return _by_evaluator(data)
+
+
+def _by_evaluator(data: dict[str, Any]) -> dict[str, Any]:
+    found, web, settings, others = dict(data), data.get("web"), data.get("settings"), data.get("opinions") or []
+    own = [found.pop("grades", None)]
+    if isinstance(web, dict):
+        own.append(web.get("grades"))
+        found["web"] = {key: value for key, value in web.items() if key != "grades"}
+    made = [one for one in own if one is not None]
+    if not made or not isinstance(settings, dict) or not isinstance(others, list):
+        return found
+    grades = [grade for one in made for grade in one] if all(isinstance(one, list) for one in made) else made
+    asked = {"writer": settings.get("writer"), "writer_version": settings.get("writer_version", "")}
+    return found | {"opinions": [{"evaluator": settings.get("evaluator"), "grades": grades} | asked, *others]}
 
 
 def in_present_words(value: Any) -> Any:

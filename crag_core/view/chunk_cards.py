@@ -123,7 +123,7 @@ def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
     if trace.web:
         results = trace.web.evidence(policy.web.pages)
         looked_at |= {one.id for one in results}
-        aside |= set_aside(policy, results, trace.web.grades)
+        aside |= set_aside(policy, results, trace.web_grades)
     knowledge = Knowledge((), (), ()) if view.not_graded_by else view.routed.knowledge
     verdicts = defaultdict[str, list[StripVerdict]](list)
     for verdict in sorted(knowledge.verdicts, key=lambda one: one.strip.start):

@@ -12,7 +12,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.decision.decide import chunk_action
 from crag_core.decision.policy import Policy
 from crag_core.trace.edits import edited
-from crag_core.trace.opinions import main_opinion, with_evaluator
+from crag_core.trace.opinions import with_evaluator
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import Label, RunView, evaluator_name
@@ -74,10 +74,9 @@ def comparisons(view: RunView, suited: Suited) -> tuple[Comparison, ...]:
     """
     trace = view.trace
     facts = edited(replace(trace, edits=replace(trace.edits, pinned=())))
-    own = main_opinion(facts)
-    main = _side(trace, own.grades if own else (), view.policy)
+    main = _side(trace, facts.all_grades, view.policy)
     found = []
-    for opinion in facts.opinions:
+    for opinion in facts.other_opinions:
         by_this = with_evaluator(trace, opinion.evaluator.name, opinion.writer) or trace
         policy = view.policy if opinion.evaluator == main.evaluator else suited(opinion.evaluator)
         sides = main, _side(by_this, opinion.grades, policy)

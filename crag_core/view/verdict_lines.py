@@ -11,7 +11,6 @@ from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.policy import STAND_IN, Policy
 from crag_core.decision.reasons import FIELD
 from crag_core.decision.stability import flips, is_settled
-from crag_core.trace.opinions import judge_of
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
 from crag_core.view.score_words import ALONE, CALLED, QUESTIONS, flip_text
@@ -158,7 +157,7 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
     then, message = taken.settings.policy, []
     if then.name != policy.name:
         message.append(f"policy {policy.title} instead of {then.title}")
-    if judge_of(trace.settings) != judge_of(taken.settings):
+    if trace.settings.judge != taken.settings.judge:
         message.append(f"evaluator {_evaluator(trace)} instead of {_evaluator(taken)}")
     is_plain = policy.is_plain or then.is_plain  # which looks at no threshold
     message += [

@@ -12,7 +12,6 @@ from crag_core.app.workbench import Choice, Workbench
 from crag_core.evaluators.cached import CachedEvaluator
 from crag_core.evaluators.policies import suit
 from crag_core.llms.servers import ServerState
-from crag_core.trace.opinions import judge_of, same_judge
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.stand_ins.engines import ScriptedModel
@@ -65,15 +64,15 @@ def test_a_server_that_goes_away_has_the_models_that_it_had(tmp_path: Path, serv
 
 
 def test_grades_of_another_version_are_not_reused_and_an_unknown_one_may_be_any() -> None:
-    assert not same_judge(ONE, TWO) and same_judge(ONE, ONE) and same_judge(OLD, ONE) and same_judge(TWO, OLD)
-    assert judge_of(ONE) != judge_of(TWO)
+    assert not ONE.same_judge(TWO) and ONE.same_judge(ONE) and OLD.same_judge(ONE) and TWO.same_judge(OLD)
+    assert ONE.judge != TWO.judge
     without = [replace(one, evaluator=builders.CARD) for one in (ONE, TWO)]
-    assert same_judge(*without), "who asks no model does not depend on one"
+    assert without[0].same_judge(without[1]), "who asks no model does not depend on one"
 
 
 def graded(settings: object) -> Trace:
     found, grades = builders.graded(0.9, 0.2)
-    return replace(builders.trace(PAPER, passages=found, grades=grades), settings=settings)  # type: ignore[arg-type]
+    return builders.trace(PAPER, passages=found, grades=grades, settings=settings)
 
 
 def test_kept_grades_are_those_of_the_version(tmp_path: Path, server: OllamaServer) -> None:

@@ -86,7 +86,7 @@ def test_decision_and_corrections_are_recorded_as_the_edits_have_them() -> None:
 
 def test_no_judge_is_asked_about_a_pinned_passage() -> None:
     bench = Bench(judge=JUDGE, best=0.5, model=FakeModel())
-    trace = edit(replace(bench.pipeline.run(QUESTION), grades=None, web=None), pin="p2")
+    trace = edit(replace(bench.pipeline.run(QUESTION), opinions=(), web=None), pin="p2")
     assert carried_on(bench, trace).failure is None
     assert bench.evaluator.graded == ["p1", "p3"]
     every = carried_on(bench, edit(trace, pin="p1 p2 p3"))
@@ -114,12 +114,12 @@ def test_a_second_opinion_grades_what_was_looked_at_and_what_the_web_gave() -> N
     bench.forget_counts()
     heard = second(bench, other).second_opinion(trace, Run(diary))
     assert not bench.counts and other.asked == [("p1", "p2", "p3"), ("web-1", "web-2")]
-    (opinion,) = heard.opinions
+    own, opinion = heard.opinions
     assert (opinion.evaluator, opinion.writer) == (JUDGE, "fake-model")
     assert [(g.passage_id, g.score) for g in opinion.grades] == [
         ("p1", 0.9), ("p2", 0.8), ("p3", 0.7), ("web-1", 0.5), ("web-2", 0.5),
     ]  # fmt: skip
-    assert replace(heard, opinions=(), steps=trace.steps) == trace, "the record only grows"
+    assert replace(heard, opinions=(own,), steps=trace.steps) == trace, "the record only grows"
     step = heard.steps[-1]
     assert (step.name, step.state, step.usage.calls) == (SECOND_OPINION, StepState.DONE, 5)
     assert step.summary == f"5 of 5 chunks graded by {JUDGE.title.lower()}"
@@ -135,12 +135,12 @@ def test_a_stop_keeps_what_was_graded_and_the_run_has_not_broken_off() -> None:
     stopped = second(bench, other).second_opinion(trace, Run(cancel=cancel))
     step = stopped.steps[-1]
     assert (step.state, step.summary) == (StepState.STOPPED, "stopped by you after 4 of 8 chunks")
-    assert [g.passage_id for g in stopped.opinions[0].grades] == ["p1", "p2", "p3", "p4"]
+    assert [g.passage_id for g in stopped.opinions[1].grades] == ["p1", "p2", "p3", "p4"]
     assert stopped.failure is None and stopped.answer == trace.answer
     other.before = lambda: None
     done = second(bench, other).second_opinion(stopped)
     assert other.asked[2:] == [("p5", "p6"), ("web-1", "web-2")]
-    assert len(done.opinions[0].grades) == 8
+    assert len(done.opinions[1].grades) == 8
     assert [(s.state, s.usage.calls) for s in done.steps if s.name == SECOND_OPINION] == [
         (StepState.STOPPED, 4),
         (StepState.DONE, 4),
@@ -159,8 +159,7 @@ def test_a_run_decided_by_an_opinion_grades_nothing_again() -> None:
     assert bench.counts == {"answer": 1} and not other.asked
     assert again.decision is not None and again.decision.action is Action.INCORRECT
     assert again.settings.evaluator == JUDGE
-    own = (*(trace.grades or ()), *((trace.web.grades if trace.web else None) or ()))
-    assert again.opinions == (Opinion(bench.judge, "fake-model", own),)
+    assert again.other_opinions == (Opinion(bench.judge, "fake-model", trace.all_grades),)
     assert [step.usage.calls for step in again.steps if step.name == GRADE] == [5], "the cost goes with its grades"
     back = carried_on(bench, again, bench.pipeline)
     assert bench.counts == {"answer": 1} and back.grades == trace.grades and back.opinions == heard.opinions

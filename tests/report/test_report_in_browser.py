@@ -29,7 +29,8 @@ def rich_run() -> Trace:
     """A run with a bit of everything."""
     run = recorded("paper", 0.55, None, 0.1, web=found_online(*two_pages()))
     support = (Support(0, 26, 0.92, ("p1#0",), (1,)), Support(27, 45, 0.4), Support(46, 60, 0.02))
-    return answered(replace(run, support=support, opinions=(Opinion(JUDGE, "ollama/llama", run.grades or ()),)))
+    judged = Opinion(JUDGE, "ollama/llama", run.grades or ())
+    return answered(replace(run, support=support, opinions=(*run.opinions, judged)))
 
 
 def style(page: Page, css: str, name: str) -> str:

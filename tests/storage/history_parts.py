@@ -14,9 +14,10 @@ from crag_core.decision.decide import decide
 from crag_core.trace.feedback import Label, Mark, of_passage, of_route
 from crag_core.trace.trace import Trace
 from tests import builders
-from tests.builders import CARD, POLICIES, graded, passage, policy, round_of, searched, strips_of, web_page
+from tests.builders import POLICIES, graded, passage, policy, round_of, searched, strips_of, web_page
 from tests.decision import test_golden
 from tests.fakes import Bench
+from tests.made_up_runs import JUDGE
 
 HOSTILE = "<script>alert('x')</script> 東京 \u202e العربية \ufffd \x00 ' \" ; DROP TABLE crag_runs; --"
 
@@ -33,7 +34,7 @@ class Ticking:
 
 
 def run(id: str = "run-1", **fields: Any) -> Trace:
-    return replace(builders.trace(policy("paper")), id=id, **fields)
+    return builders.trace(policy("paper"), id=id, **fields)
 
 
 def whole_run(id: str = "run-1") -> Trace:
@@ -48,12 +49,13 @@ def whole_run(id: str = "run-1") -> Trace:
         grades=grades,
         strips=strips_of(later, (HOSTILE, 0.3)),
         decision=decide(policy("paper"), found, grades),
-        web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
+        web_grades=(Grade("w1", 0.5),),
+        web=searched(page, strips=strips_of(page, ("Fares rose.", 0.4))),
         context=("p3#0", "w1"),
         answer=Answer("Nine euros [1].", AnswerState.COMPLETE, "extractive", "key"),
         support=(Support(0, 15, 0.8, ("p3#0",), (1,)),),
         edits=Edits(dropped=("p2",), signals=(("agreement", 0.5),)),
-        opinions=(Opinion(CARD, "extractive", (Grade("p1", 0.2),)),),
+        opinions=(Opinion(JUDGE, "qwen", (Grade("p1", 0.2),)),),
         steps=(Step("retrieve", "2 chunks", seconds=0.5),),
     )
 

@@ -15,10 +15,10 @@ from crag_core.trace.edits import PINNED, edited, measured
 from crag_core.trace.reroute import Missing, Reroute, decision_path_of, reroute
 from crag_core.trace.trace import Trace
 from tests.builders import (
-    CARD,
     POLICIES,
     even,
     grade,
+    graded_by_its_own,
     passage,
     policy,
     searched,
@@ -27,7 +27,7 @@ from tests.builders import (
     twice,
     web_page,
 )
-from tests.made_up_runs import Facts, Said, edits_of, facts
+from tests.made_up_runs import HEURISTIC, Facts, Said, edits_of, facts
 
 PAPER = policy("paper")
 FARES = passage("p1", "Adults pay nine euros. The sea is blue.")
@@ -42,12 +42,13 @@ RUN = trace(
         *strips_of(FARES, ("Adults pay nine euros.", 0.9), ("The sea is blue.", 0.1)),
         *strips_of(TIMES, ("The ferry leaves at eight.", 0.5), ("Bring a coat.", 0.1)),
     ),
-    web=replace(
-        searched(PAGE, OTHER_PAGE),
-        grades=(grade("w1", 0.4), grade("w2", 0.2)),
+    web_grades=(grade("w1", 0.4), grade("w2", 0.2)),
+    web=searched(
+        PAGE,
+        OTHER_PAGE,
         strips=(*strips_of(PAGE, ("Fares rose.", 0.4)), *strips_of(OTHER_PAGE, ("Fares fell.", 0.2))),
     ),
-    opinions=(Opinion(CARD, "extractive", (grade("p1", 0.3), grade("w1", 0.6))),),
+    opinions=(Opinion(HEURISTIC, "extractive", (grade("p1", 0.3), grade("w1", 0.6))),),
 )
 
 
@@ -71,7 +72,7 @@ def test_a_dropped_passage_is_gone_from_all_that_is_said_of_it() -> None:
     view = edited(but(read, drop="p1 w1"))
     assert view.web is not None and view.edits == Edits()
     assert [p.id for p in (*view.all_passages, *view.web.passages)] == ["p2", "w2"]
-    said = (view.grades, view.strips, view.extractions, view.web.grades, view.web.strips, view.opinions[0].grades)
+    said = (view.grades, view.strips, view.extractions, view.web_grades, view.web.strips, view.opinions[1].grades)
     assert [sorted({one.passage_id for one in some or ()}) for some in said] == [["p2"]] * 3 + [["w2"]] * 2 + [[]]
 
 
@@ -92,12 +93,12 @@ def test_a_pinned_passage_is_graded_in_two_signals_where_the_evaluator_tells_the
         given = view.grade_of(pinned)
         assert given is not None and given.parts == ((ANSWERING, 1.0), (TOPICAL, 1.0))
     assert reroute(but(run, pin="p2"), policy("two-signal")).decision.score == 1.0
-    one_number = replace(run, grades=tuple(replace(g, parts=()) for g in grades))
+    one_number = graded_by_its_own(run, tuple(replace(g, parts=()) for g in grades))
     assert reroute(but(one_number, pin="p2"), policy("two-signal")).decision.topical is None
 
 
 def test_every_evaluator_agrees_on_what_is_pinned() -> None:
-    given = edited(but(pin="p1 p2")).opinions[0].grades
+    given = edited(but(pin="p1 p2")).opinions[1].grades
     assert [(g.passage_id, g.score) for g in given] == [("p1", 1.0), ("w1", 0.6), ("p2", 1.0)]
 
 

@@ -9,7 +9,9 @@ from crag_core.base.types.steps import Step, StepName
 from crag_core.trace.opinions import (
     decided_by,
     with_evaluator,
+    with_grades,
     with_grades_of,
+    with_opinion,
 )
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
@@ -29,7 +31,8 @@ RUN = trace(
     PAPER,
     passages=FOUND,
     grades=GRADES,
-    web=replace(searched(PAGE), grades=(grade("w1", 0.3),)),
+    web_grades=(grade("w1", 0.3),),
+    web=searched(PAGE),
     opinions=(OTHER, JUDGED),
     steps=(
         Step(GRADE, "2 of 3 chunks graded", by=CARD.name),
@@ -52,7 +55,7 @@ def test_the_grades_of_another_evaluator_decide_as_its_own_run_would() -> None:
     swapped = by("llm")
     assert swapped.settings.evaluator == JUDGE
     assert swapped.grades == JUDGED.grades[:3]
-    assert swapped.web is not None and swapped.web.grades == JUDGED.grades[3:]
+    assert swapped.web_grades == JUDGED.grades[3:]
     assert reroute(RUN, PAPER).decision.action is Action.CORRECT
     assert reroute(swapped, PAPER).decision.action is Action.AMBIGUOUS
     assert (swapped.id, swapped.passages, swapped.strips, swapped.answer) == (RUN.id, FOUND, RUN.strips, RUN.answer)
@@ -94,13 +97,27 @@ def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:
         replace(judge, evaluator=replace(JUDGE, version="2")),
     ):
         nobody = with_grades_of(RUN, other)
-        assert nobody.grades is None and nobody.web is not None and nobody.web.grades is None
+        assert nobody.grades is None and nobody.web_grades is None
         assert Opinion(CARD, "extractive", (*GRADES, grade("w1", 0.3))) in nobody.opinions
         assert [step.name for step in nobody.steps] == [SECOND_OPINION] * 3
     assert JUDGED in with_grades_of(RUN, replace(judge, writer="ollama/llama")).opinions
     assert JUDGED not in with_grades_of(RUN, replace(judge, prompts="2")).opinions, "made with another prompt"
     assert JUDGED not in with_grades_of(RUN, replace(judge, evaluator=replace(JUDGE, version="2"))).opinions
-    assert with_grades_of(RUN, replace(RUN.settings, prompts="2")).opinions == (OTHER,), "this one asks no model"
+    assert with_grades_of(RUN, replace(RUN.settings, prompts="2")).other_opinions == (OTHER,), "this one asks no model"
+
+
+def test_grades_of_a_passage_that_is_gone_are_no_part_of_the_record() -> None:
+    left = with_grades_of(replace(RUN, web=None), RUN.settings)
+    assert [{one.passage_id for one in by.grades} & {"w1"} for by in left.opinions] == [set()] * 3
+
+
+def test_a_further_opinion_takes_the_place_of_an_earlier_one_but_never_of_the_one_that_decides() -> None:
+    again, anew = replace(JUDGED, grades=(grade("p1", 0.9),)), Opinion(replace(CARD, version="2"), "", ())
+    assert with_opinion(RUN, again) == (*RUN.opinions[:2], again)
+    assert with_opinion(RUN, anew) == (*RUN.opinions, anew)
+    assert with_grades(RUN, (grade("w1", 0.9), grade("p2", 0.4)))[0].grades == (
+        GRADES[0], grade("p2", 0.4), GRADES[2], grade("w1", 0.9),
+    )  # fmt: skip
 
 
 # --- where they differ ----------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from tests.builders import (
     even,
     grade,
     graded,
+    graded_by_its_own,
     kept,
     passage,
     policy,
@@ -138,8 +139,8 @@ NEVER = trace(PAPER, passages=(FARES, OTHER))
         (replace(NEVER, signals=even(0.1)), "heuristic", (Missing.WEB, Missing.ANSWER)),
         (replace(RUN, web=None), "paper", (Missing.WEB, Missing.ANSWER)),
         (replace(RUN, strips=None), "paper", (Missing.STRIPS, Missing.ANSWER)),
-        (replace(RUN, grades=()), "paper", (Missing.GRADES, Missing.ANSWER)),
-        (replace(RUN, grades=GRADES[:1]), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (graded_by_its_own(RUN, ()), "paper", (Missing.GRADES, Missing.ANSWER)),
+        (graded_by_its_own(RUN, GRADES[:1]), "paper", (Missing.GRADES, Missing.ANSWER)),
         (replace(RUN, strips=STRIPS[:2]), "paper", (Missing.STRIPS, Missing.ANSWER)),
         (RUN, "rank-weighted", (Missing.ANSWER,)),
         (RUN, "worst-chunk", (Missing.ANSWER,)),
@@ -209,4 +210,4 @@ def test_under_its_own_policy_a_record_is_decided_once_and_a_changed_one_anew() 
         reroute(run, policy("paper")) is own
         and run.to_json() == trace(policy("paper"), passages=found, grades=grades).to_json()
     )
-    assert reroute(replace(run, grades=grades[1:]), policy("paper")).decision != own.decision
+    assert reroute(graded_by_its_own(run, grades[1:]), policy("paper")).decision != own.decision

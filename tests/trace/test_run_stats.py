@@ -44,8 +44,8 @@ def test_a_run_that_went_well() -> None:
 
 
 def test_grades_of_the_web_and_from_the_cache_count() -> None:
-    web = replace(searched(NEWS), grades=(Grade("w1", None, raw="?", cause="no score", from_cache=True),))
-    run = measure(taken(0.5, web=web), at=0)
+    unread = Grade("w1", None, raw="?", cause="no score", from_cache=True)
+    run = measure(taken(0.5, web=searched(NEWS), web_grades=(unread,)), at=0)
     assert (run.graded, run.ungraded, run.cached, run.searched) == (1, 1, 1, True)
 
 
@@ -55,12 +55,12 @@ def test_what_was_taken_over_is_counted_where_it_was_done() -> None:
         Step("grade web", ""),
         Step("answer", "", seconds=2.0, usage=Usage(1, 50, 10)),
     )
-    web = replace(searched(NEWS), grades=(Grade("w1", 0.9),))
-    run = measure(taken(0.5, 0.4, web=web, steps=steps), at=0)
+    web = {"web": searched(NEWS), "web_grades": (Grade("w1", 0.9),)}
+    run = measure(taken(0.5, 0.4, **web, steps=steps), at=0)
     assert (run.graded, run.calls, run.prompt_tokens, run.completion_tokens) == (1, 1, 50, 10)
     assert run.total_ms == 2500, "the time is that of the record"
     again = (*steps, Step("grade", "another round"))
-    assert measure(taken(0.5, 0.4, web=web, steps=again), at=0).graded == 3
+    assert measure(taken(0.5, 0.4, **web, steps=again), at=0).graded == 3
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,8 @@ def test_a_search_that_was_made_counts_whatever_came(outcome: WebOutcome) -> Non
 
 
 def with_web(*scores: float | None, web_score: float | None, page: Passage = NEWS) -> Trace:
-    grades = (grade("w1", web_score),)
-    web = replace(searched(page), grades=grades, strips=strips_of(page, (page.text, 0.9)))
-    return taken(*scores, web=web)
+    web = searched(page, strips=strips_of(page, (page.text, 0.9)))
+    return taken(*scores, web=web, web_grades=(grade("w1", web_score),))
 
 
 def test_the_best_score_rose_where_better_evidence_was_found() -> None:

@@ -18,7 +18,6 @@ from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
 from tests.builders import (
-    CARD,
     answer,
     even,
     graded,
@@ -30,6 +29,7 @@ from tests.builders import (
     trace,
     web_page,
 )
+from tests.made_up_runs import JUDGE
 
 LATER = passage("p3", "Later text.")
 
@@ -49,12 +49,13 @@ def whole_trace() -> Trace:
         earlier=(decide(paper, found, None),),
         corrections=(Correction(CorrectionKind.REFINE, "because", query="ferry"),),
         extractions=(Extraction("p1", (0,), ("Not there.",)),),
-        web=replace(searched(page), grades=(Grade("w1", 0.5),), strips=strips_of(page, ("Fares rose.", 0.4))),
+        web_grades=(Grade("w1", 0.5),),
+        web=searched(page, strips=strips_of(page, ("Fares rose.", 0.4))),
         context=("p1#0", "w1"),
         answer=answer("0123456789abcdef"),
         support=(Support(0, 4, 0.9, ("p1#0", "w1"), (1,)), Support(5, 15, None)),
         edits=Edits(("p2",), ("w1", "gone"), even(0.25)),
-        opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
+        opinions=(Opinion(JUDGE, "qwen", (Grade("p1", 0.25), Grade("w1", None, cause="away", retryable=True))),),
         steps=(Step("retrieve", "2 chunks", seconds=0.5), Step("grade", "1 of 2", usage=Usage(2, 10, 5))),
         calls=(
             ModelCall("grade", (("system", "Grade."), ("user", "Text")), "0.5", Usage(1, 10, 5)),
@@ -121,7 +122,7 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 6}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 7}', '{"schema": "1"}', '{"schema": true}', "NaN"],
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:
@@ -244,9 +245,19 @@ OLD_AGENTIC: dict[str, Any] = {
 SECOND = {"evaluator": "llm", "lower": 0.3, "upper": 0.7, "score": 0.9, "usage": {"calls": 1}}
 
 
+def in_schema_5(run: Trace) -> dict[str, Any]:
+    """`run` with the grades that decide apart from those of others, and those of the web with its results."""
+    data = run.to_dict() | {"schema": 5}
+    own, *data["opinions"] = data["opinions"]
+    of_web = [one for one in own["grades"] if one["passage_id"].startswith("w")]
+    data["grades"] = [one for one in own["grades"] if one not in of_web]
+    data["web"]["grades"] = of_web or None
+    return data
+
+
 def in_the_form_before(run: Trace) -> dict[str, Any]:
     """`run` of the policy agentic as schema 4 wrote it, with a second reading of each grade."""
-    data = run.to_dict() | {"schema": 4}
+    data = in_schema_5(run) | {"schema": 4}
     plain = data["settings"]["policy"]
     told = {name: plain[name] for name in ("name", "title", "summary", "source", "evaluator", "lower", "upper")}
     data["settings"] |= {"policy": told | OLD_AGENTIC}
@@ -265,10 +276,15 @@ def test_a_record_of_schema_4_is_read_in_the_words_of_today() -> None:
     found, grades = graded(0.1, 0.1, 0.1)
     made = [decide(of, found, grades, path=path) for path in ((), ("keyword",), ("keyword", "rewritten"))]
     to_the_web = decide(replace(of, max_rounds=9), found, grades, path=("keyword", "rewritten", "expanded"))
-    run = replace(
-        trace(of, passages=found, grades=grades, decision=made[2], earlier=(to_the_web, *made[:2])),
-        web=replace(searched(web_page("w1", "Fares rose.")), grades=(Grade("w1", 0.5),)),
-        opinions=(Opinion(CARD, "qwen", (Grade("p1", 0.25),)),),
+    run = trace(
+        of,
+        passages=found,
+        grades=grades,
+        web_grades=(Grade("w1", 0.5),),
+        decision=made[2],
+        earlier=(to_the_web, *made[:2]),
+        web=searched(web_page("w1", "Fares rose.")),
+        opinions=(Opinion(JUDGE, "qwen", (Grade("p1", 0.25),)),),
     )
     old = in_the_form_before(run)
     assert old["decision"]["handling"] == "whole" and old["earlier"][0]["next_round"] == "web"
@@ -276,6 +292,25 @@ def test_a_record_of_schema_4_is_read_in_the_words_of_today() -> None:
     assert reroute(Trace.from_dict(old), of).decision == reroute(run, of).decision
     for schema in (2, 3):
         assert Trace.from_dict(old | {"schema": schema}) == run
+
+
+def test_a_record_of_schema_5_has_its_grades_by_evaluator() -> None:
+    run, old = whole_trace(), in_schema_5(whole_trace())
+    assert "opinions" in old and Trace.from_dict(old) == run
+    assert [len(one.grades) for one in run.opinions] == [3, 2] and run.deciding is run.opinions[0]
+    del old["opinions"]
+    assert Trace.from_dict(old) == replace(run, opinions=run.opinions[:1])
+    never = Trace.from_dict(old | {"grades": None, "web": old["web"] | {"grades": None}})
+    assert (never.opinions, never.grades, never.web_grades) == ((), None, None)
+    empty = {"grades": [], "passages": [], "rounds": [], "web": None, "strips": [], "support": None}
+    nothing = Trace.from_dict(old | empty)
+    assert (nothing.grades, nothing.web_grades) == ((), None)
+
+
+@pytest.mark.parametrize("change", [{"grades": 7}, {"grades": [7]}, {"web": {"grades": {}}}, {"opinions": 7}])
+def test_a_record_of_schema_5_with_grades_of_another_form_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(BadRecord, match=r"^run"):
+        Trace.from_dict(in_schema_5(whole_trace()) | change)
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "data" / "runs").glob("*.json")), ids=str)

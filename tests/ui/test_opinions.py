@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from streamlit.testing.v1 import AppTest
@@ -13,6 +12,7 @@ from crag_core.decision.policy import Policy
 from crag_core.evaluators import cards
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
+from tests.builders import graded_by_its_own
 from tests.ui.drawn import a_run, drawn, said
 from ui.run.opinions import draw_opinions
 
@@ -45,14 +45,14 @@ def graded(*scores: float, opinions: tuple[Opinion, ...] = ()) -> tuple[Trace, P
     """A run under `paper`, graded by hand, at 0.4 and 0.6."""
     run, chosen = a_run(len(scores), "paper", opinions=opinions)
     grades = tuple(Grade(f"p{n}", score) for n, score in enumerate(scores, start=1))
-    return replace(run, grades=grades), chosen.with_thresholds(0.4, 0.6)
+    return graded_by_its_own(run, grades), chosen.with_thresholds(0.4, 0.6)
 
 
 def opened(
     run: Trace, policy: Policy, evaluators: Sequence[EvaluatorCard] = (EMBEDDING, JUDGE), **more: Any
 ) -> AppTest:
     app = drawn(page, run=run, policy=policy, evaluators=evaluators, **more)
-    app.session_state[f"opinions_{len(run.opinions)}"] = True
+    app.session_state[f"opinions_{len(run.other_opinions)}"] = True
     app.run()
     assert not app.exception
     return app

@@ -15,7 +15,7 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
-from tests.builders import passage, policy, searched, strips_of, trace, web_page
+from tests.builders import graded_by_its_own, passage, policy, searched, strips_of, trace, web_page
 from tests.ui.drawn import SENTENCES, a_run, drawn, parts, said
 from ui.run import passages
 from ui.run.passages import CardActions, draw_passages, draw_web
@@ -70,7 +70,7 @@ def open_now(app: AppTest) -> list[int]:
 def test_only_the_deciding_chunk_is_open_and_the_others_one_line_each() -> None:
     run, chosen = a_run(20, "paper")
     better = tuple(replace(one, score=0.9 if one.passage_id == "p7" else 0.5) for one in run.grades or ())
-    assert open_now(cards((replace(run, grades=better), chosen))) == [7]
+    assert open_now(cards((graded_by_its_own(run, better), chosen))) == [7]
     assert open_now(cards(a_run(20))) == [1], "the first of equals"
 
 
@@ -133,7 +133,8 @@ def test_difference_to_the_run_as_taken_is_marked() -> None:
 
 def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
     run, chosen = a_run(2)
-    run = replace(run, grades=(run.grades[0], Grade("p2", None, cause="the reply holds no score", raw="Maybe *so*.")))
+    unread = Grade("p2", None, cause="the reply holds no score", raw="Maybe *so*.")
+    run = graded_by_its_own(run, (*(run.grades or ())[:1], unread))
     app = cards((run, chosen), unfolded=True)
     assert "**0.50** score · it names the dues" in said(app)
     assert "Not graded: the reply holds no score" in said(app)

@@ -154,8 +154,9 @@ def test_only_passages_that_the_policy_looks_at_are_there_with_the_numbers_of_th
 def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     of = policy("paper")
     found, grades = graded(0.3)
-    web = replace(searched(*(web_page(name, "x") for name in "abc")), grades=(grade("b", 0.95), grade("c", None)))
-    made = drawn(of, trace(of, passages=found, grades=grades, web=web))
+    known = {"passages": found, "grades": grades, "web": searched(*(web_page(name, "x") for name in "abc"))}
+    graded_too = known | {"web_grades": (grade("b", 0.95), grade("c", None))}
+    made = drawn(of, trace(of, **graded_too))
     assert [(row.number, row.is_web, row.anchor) for row in made.rows] == [
         ("1", False, "passage-1"),
         ("3", True, "web-3"),
@@ -165,9 +166,9 @@ def test_a_web_result_is_there_where_it_was_graded_and_never_decides() -> None:
     assert told(made.lines[0]) == ["0.30", "0.95", "not graded"]
     assert made.lines[0].compared == 0.3 and dict(made.legend)["web"] == "web result: never decides the route"
     strict = policy("worst-chunk")
-    made = drawn(strict, trace(strict, passages=found, grades=grades, web=web))
+    made = drawn(strict, trace(strict, **graded_too))
     assert made.lines[0].points[2].text == "not graded", "it counts as nothing"
-    plain = drawn(of, trace(of, passages=found, grades=grades, web=replace(web, grades=None)))
+    plain = drawn(of, trace(of, **known))
     assert len(plain.rows) == 1 and "web" not in kinds(plain)
 
 

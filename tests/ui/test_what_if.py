@@ -21,7 +21,7 @@ from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from crag_core.view.run_view import view_run
 from crag_core.view.verdict_lines import changes, notes
-from tests.builders import searched, web_page
+from tests.builders import graded_by_its_own, searched, web_page
 from tests.ui.drawn import a_run, drawn, parts, popovers, said
 from ui.run.answer_card.beside import draw_two_answers
 from ui.run.answer_card.card import draw_answer
@@ -185,12 +185,12 @@ def test_chunks_that_an_outage_left_ungraded_are_said_and_the_rest_is_offered() 
     first, *others = run.grades
     made = replace(run.settings, evaluator=known_card("llm"), writer="ollama/m")
     lost = replace(first, score=None, parts=(), cause="Ollama went away.", retryable=True)
-    run = replace(run, settings=made, grades=(lost, *others))
+    run = graded_by_its_own(replace(run, settings=made, opinions=()), (lost, *others))
     routed = reroute(run, chosen)
     found = offer(run, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None)
     assert found.reasons[0] == "grades of 1 chunk" and found.rest == "Grade the rest"
     assert any(note.endswith("chunks not graded: Ollama went away.") for note in notes(view_run(run, chosen)))
-    unreadable = replace(run, grades=(replace(lost, retryable=False), *others))
+    unreadable = graded_by_its_own(run, (replace(lost, retryable=False), *others))
     assert offer(unreadable, routed, Choice(chosen, "llm", "ollama/m", top_k=made.top_k), None).rest == ""
 
 

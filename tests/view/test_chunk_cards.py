@@ -108,8 +108,8 @@ def cited() -> RunView:
     """AMBIGUOUS: of three chunks the second and the third are cited, and of the web one result."""
     scored = zip(FOUND, (0.1, 0.9, 0.8), strict=True)
     strips = tuple(strip for one, score in scored for strip in strips_of(one, (one.text, score)))
-    web = replace(searched(TEN, strips=strips_of(TEN, (TEN.text, 0.9))), grades=(grade("w1", 0.9),))
-    run = trace(POLICY, passages=FOUND, grades=GRADES, strips=strips, web=web)
+    web = searched(TEN, strips=strips_of(TEN, (TEN.text, 0.9)))
+    run = trace(POLICY, passages=FOUND, grades=GRADES, web_grades=(grade("w1", 0.9),), strips=strips, web=web)
     return view_run(said(run, "From the second [1], the third [2] and the web [3]; nowhere [7]."))
 
 

@@ -14,7 +14,7 @@ from crag_core.trace.trace import Trace
 from crag_core.view.answer.unanswered import Unanswered, unanswered
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
-from tests.builders import grade, passage, policy, round_of, searched, trace, web_page
+from tests.builders import grade, graded_by_its_own, passage, policy, round_of, searched, trace, web_page
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")
 TIMES = passage("p2", "The ferry leaves at eight. It is white.", source="times.md", page=3)
@@ -77,7 +77,8 @@ def test_every_wording_and_round_is_told_once() -> None:
     third = passage("p3", "Bring a coat.", source="coats.md")
     known = run(grades=0.1, of="agentic")
     grades = (*(known.grades or ()), grade("p3", 0.1), grade("p9", 0.1))
-    made = replace(known, passages=(FARES, TIMES, third), grades=grades, rounds=(later,), web=web)
+    known = replace(known, passages=(FARES, TIMES, third), rounds=(later,), web=web)
+    made = graded_by_its_own(known, grades)
     found = told(made)
     assert found.asked[0] == ("What does the ferry cost?", "your question")
     assert ("ferry prices", "for the web, written by the model") in found.asked

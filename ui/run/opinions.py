@@ -32,9 +32,9 @@ def draw_opinions(
     `suited` gives the policy to read another evaluator's scores by. Folded, and drawn only when it is open, until the
     record holds a second opinion.
     """
-    trace = view.trace
+    trace, others = view.trace, len(view.trace.other_opinions)
     drawer = st.expander(
-        "What does another evaluator say?", expanded=bool(trace.opinions), key=f"opinions_{len(trace.opinions)}",
+        "What does another evaluator say?", expanded=bool(others), key=f"opinions_{others}",
         icon=":material/balance:", on_change="rerun",
     )  # fmt: skip
     if not drawer.open:

@@ -101,13 +101,17 @@ class EvaluatorCard:
     version: str = ""
     spares_calls: bool = False
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        return self.name, self.version
+
 
 @dataclass(frozen=True)
 class Opinion:
-    """What another evaluator says of the passages of a run, beside the one that its decision was made with.
+    """What an evaluator says of the passages of a run, of corpus and web.
 
     `writer` is the language model that the evaluator asked, and `writer_version` which of its versions, as a run's
-    settings name them.
+    settings name them; of one that asks none, those of the run that it was first asked in.
     """
 
     evaluator: EvaluatorCard

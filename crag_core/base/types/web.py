@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import Passage
 
@@ -112,7 +111,7 @@ class WebSearch:
     """The web step: the exact query, who wrote it, and what came back.
 
     `passages` (origin `web`) are the results in the provider's order, each with the chunks of its page behind it;
-    `grades` and `strips` are theirs, None where they were never made. `attempts` lists every provider that was asked,
+    `strips` are theirs, None where they were never made. `attempts` lists every provider that was asked,
     the one that answered last. `pages` are those of the first results, None where no page was asked for.
     """
 
@@ -122,7 +121,6 @@ class WebSearch:
     provider: str = ""
     message: str = ""
     passages: tuple[Passage, ...] = ()
-    grades: tuple[Grade, ...] | None = None
     strips: tuple[Strip, ...] | None = None
     from_cache: bool = False
     attempts: tuple[WebAttempt, ...] = ()

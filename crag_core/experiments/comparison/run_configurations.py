@@ -29,7 +29,6 @@ from crag_core.experiments.comparison.outcome import Outcome, outcome_of
 from crag_core.experiments.labelled.questions import LabelledQuestion
 from crag_core.pipeline.answer_stages import unmeasured
 from crag_core.pipeline.run import QuestionRunner, Run
-from crag_core.trace.opinions import made_by
 from crag_core.trace.trace import Trace
 
 Judged = Mapping[str, Mapping[str, int]]
@@ -121,7 +120,7 @@ def warm_up(engines: Iterable[QuestionRunner], cancel: Cancel) -> None:
     used: set[Hashable] = set()
     for engine in engines:
         made, parts = engine.settings, engine.parts
-        key = (made.embedding, made_by(made.evaluator), made_by(made.strip_evaluator))
+        key = (made.embedding, made.evaluator.identity, made.strip_evaluator.identity)
         if key in used or cancel.is_set():
             continue
         used.add(key)

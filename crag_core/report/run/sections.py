@@ -261,7 +261,7 @@ def absences(view: RunView) -> Iterator[str]:
         yield "The sentences of the answer were not checked against the evidence."
     if trace.web is None:
         yield "The web was not searched."
-    if not trace.opinions:
+    if not trace.other_opinions:
         yield "No second opinion."
     yield "The documents: only their retrieved chunks are here."
     yield "The record that the application opens: share the run as JSON for that."

@@ -274,7 +274,7 @@ def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
         return stage(name, StageState.SKIPPED, WEB_WORDS[web.outcome].short, web.message)
     if name == "rewrite":
         return stage(name, StageState.TAKEN, f"“{web.query}”", web.query_by)
-    return _search(web) if name == "search" else _grade_web(web, routed)
+    return _search(web) if name == "search" else _grade_web(web, trace.web_grades, routed)
 
 
 def _search(web: WebSearch) -> Stage:
@@ -299,8 +299,8 @@ def pages_read(web: WebSearch) -> str:
     return f"{read} of {counted(len(tried), 'page')} read" if tried else ""
 
 
-def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
-    is_ungraded = bool(web.passages) and web.grades is None and web.strips is None
+def _grade_web(web: WebSearch, grades: tuple[Grade, ...] | None, routed: Reroute) -> Stage:
+    is_ungraded = bool(web.passages) and grades is None and web.strips is None
     if web.is_waiting or web.outcome is WebOutcome.APPROVED or is_ungraded:
         return stage("grade_web", StageState.WOULD_BE)
     if not web.passages:
@@ -310,7 +310,7 @@ def _grade_web(web: WebSearch, routed: Reroute) -> Stage:
         summary = f"{counted(len(external), 'result')} as {'it is' if len(external) == 1 else 'they are'}"
     else:
         summary = kept(routed.knowledge.verdicts, web.passages)
-    best = _best(web.grades or (), routed)
+    best = _best(grades or (), routed)
     return replace(stage("grade_web", StageState.TAKEN, summary, best), leads_on=bool(external))
 
 

@@ -15,7 +15,6 @@ from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
-from crag_core.trace.opinions import same_judge
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import RunSettings, Trace
 from crag_core.view.path.stages import FAILED, search_failed
@@ -97,7 +96,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         needs[Missing.GRADES] = f"grades by {card.title.lower()} instead of {made.evaluator.title.lower()}"
     elif not is_plain and card.calls_model and choice.model != made.writer:
         needs[Missing.GRADES] = f"grades by {model_name(choice.model)} instead of {model_name(made.writer)}"
-    elif not is_plain and now is not None and not same_judge(made, now):
+    elif not is_plain and now is not None and not made.same_judge(now):
         needs[Missing.GRADES] = f"grades by {card.title.lower()} in another version"
     elif not is_plain and (missed := to_ask_again(trace, routed)):
         needs[Missing.GRADES] = _rest(missed)
