@@ -104,8 +104,8 @@ def recorded(name: str = "paper", *scores: float | None, **fields: Any) -> Trace
         Step("retrieve", "3 chunks", seconds=0.084),
         Step("grade", "3 of 3 chunks graded", seconds=1.25, usage=Usage(3, 100, 20)),
     )
-    run = trace(policy(name), passages=found, grades=grades, strips=strips, steps=steps)
-    return answered(replace(run, **fields))
+    known = {"passages": found, "grades": grades, "strips": strips, "steps": steps}
+    return answered(trace(policy(name), **known | fields))
 
 
 def answered(run: Trace, text: str = ANSWER) -> Trace:

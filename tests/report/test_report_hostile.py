@@ -15,7 +15,7 @@ from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import WebAttempt, WebOutcome, WebSearch
 from crag_core.report.text import web_address
 from crag_core.trace.trace import Trace
-from tests.builders import policy, strips_of, trace, web_page
+from tests.builders import policy, settings, strips_of, trace, web_page
 from tests.made_up_runs import JUDGE
 from tests.report.pages import Page, answered, page_of, recorded, said
 from tests.report.sound_pages import assert_sound
@@ -42,8 +42,12 @@ def evil_run(text: str = EVIL) -> Trace:
     )
     of = policy("paper")
     of = replace(of, title=text, summary=text, source=text, labels=("Correct", text, "Incorrect"))
+    made = settings(of)
+    card = replace(made.evaluator, title=text, scale=text, version=text)
+    made = replace(made, evaluator=card, embedding=text, writer=text, web_mode=text, prompts=text, version=text)
     run = trace(
         of,
+        settings=made,
         id=text,
         created=text,
         question=text,
@@ -51,14 +55,11 @@ def evil_run(text: str = EVIL) -> Trace:
         grades=grades,
         strips=strips_of(first, (text, 0.7), ("One more sentence.", None)),
         web=search,
-        opinions=(Opinion(replace(JUDGE, title=text), text, grades),),
+        opinions=(Opinion(replace(JUDGE, name="not known here", title=text), text, grades),),
         corrections=(Correction(CorrectionKind.REFINE, text, '"><b>', text),),
         steps=(Step(text, text, StepState.FAILED, 1.5, Usage(2, 3, 4), text, text),),
     )
-    made = run.settings
-    card = replace(made.evaluator, title=text, scale=text, version=text)
-    made = replace(made, evaluator=card, embedding=text, writer=text, web_mode=text, prompts=text, version=text)
-    return answered(replace(run, settings=made), f"{text} [1] [99]")
+    return answered(run, f"{text} [1] [99]")
 
 
 @pytest.fixture(scope="module")

@@ -234,6 +234,6 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
         "Fake (fake)",
         "lower 0.40, upper 0.60",
         "prompts test",
-        "record schema 5",
+        "record schema 6",
     ):
         assert value in told

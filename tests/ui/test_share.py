@@ -51,7 +51,8 @@ def recorded(**fields: Any) -> Trace:
     found, grades = graded(0.9, 0.3)
     web = searched(web_page("w1", "Fares rose."))
     made = trace(PAPER, **{"id": "a1b2c3d4e5f6", "passages": found, "grades": grades, "web": web} | fields)
-    return replace(made, settings=replace(made.settings, evaluator=replace(made.settings.evaluator, name="llm")))
+    by = replace(made.settings, evaluator=replace(made.settings.evaluator, name="llm"))
+    return replace(made, settings=by, opinions=tuple(replace(one, evaluator=by.evaluator) for one in made.opinions))
 
 
 def sent(run: Trace, shown: Policy) -> Parameters:

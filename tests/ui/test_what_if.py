@@ -144,12 +144,13 @@ def test_what_is_missing_stands_where_the_answer_was_with_the_button_and_its_cos
 def test_the_rest_of_an_answer_that_was_cut_is_offered_and_the_ending_says_where() -> None:
     run, chosen = a_taken_run()
     card_of = replace(run.settings.evaluator, name="embedding")
-    run = replace(run, settings=replace(run.settings, writer="ollama/small", evaluator=card_of))
+    made = replace(run.settings, writer="ollama/small", evaluator=card_of)
+    run = graded_by_its_own(replace(run, settings=made, opinions=()), run.grades)
     answer = answered(run, chosen).answer
     assert answer is not None
     run = replace(run, answer=replace(answer, state=AnswerState.CUT, message="Cut after 768 tokens."))
-    made = Choice(chosen, run.settings.evaluator.name, "ollama/small", WebMode.OFF, run.settings.top_k)
-    offered = offer(run, reroute(run, chosen), made, None)
+    choice = Choice(chosen, card_of.name, "ollama/small", WebMode.OFF, made.top_k)
+    offered = offer(run, reroute(run, chosen), choice, None)
     app = drawn(card, run=run, policy=chosen, offered=offered)
     assert "Cut after 768 tokens" in said(app) and "written until then, unchecked" in said(app)
     assert button(app, "ask_carry_out").label == "Continue (about 1 LLM call)"
@@ -209,7 +210,7 @@ def test_a_search_that_was_tried_is_not_called_not_run_yet(outcome: WebOutcome |
     run, chosen = a_run()
     web = None if outcome is None else replace(searched(), outcome=outcome)
     made = replace(run.settings, evaluator=known_card("cross-encoder"), writer="extractive")
-    run = replace(run, settings=made, web=web)
+    run = graded_by_its_own(replace(run, settings=made, web=web, opinions=()), run.grades)
     lower = chosen.with_thresholds(0.98, 0.99)
     choice = Choice(lower, "cross-encoder", "extractive", WebMode.AUTO, made.top_k)
     found = offer(run, reroute(run, lower), choice, None)

@@ -187,7 +187,6 @@ def _draw_message(role: str, text: str) -> None:
 
 
 def _suited(policy: str, card: EvaluatorCard) -> Policy:
-    """One of others keeps the thresholds of the record: its calibration may be another now, or none."""
-    if is_named(card.name):
-        return app_state.policies()[policy].with_thresholds_for(card, known_card(OWN_JUDGE))
-    return app_state.suited(policy, card.name)
+    """One of others, or not known here, keeps the thresholds of the record: its calibration may be another, or none."""
+    here = card if is_named(card.name) else app_state.evaluators().get(card.name, card)
+    return app_state.policies()[policy].with_thresholds_for(here, known_card(OWN_JUDGE))
