@@ -2,7 +2,7 @@
 
 Run: python benchmarks/support.py               (needs the shared evaluation data, see CRAG_SHARED_DATA; a minute)
      python benchmarks/support.py --judge NAME  (and how far a judge agrees with people: ollama/NAME,
-                                                 bespoke-minicheck, or what CRAG_SUPPORT takes)
+                                                 or what CRAG_SUPPORT takes)
 
 Thresholds are found on one half of the questions; everything else is measured on the other half.
 Intervals are 95 %: AUROC with the sentences of one home taken together, Wilson's for shares,

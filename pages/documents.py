@@ -9,7 +9,6 @@ from ui.documents import indexing
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
-    draw_interrupted,
     draw_outcomes,
     draw_passage_list,
     selected_document,
@@ -83,13 +82,12 @@ if (engine := app_state.workbench().own_engine) is not None:
 st.markdown(
     f"{SUPPORTED}. Copies stay on this server until you remove them; chunks are sent only to the model that you choose."
 )
-draw_warming()
+draw_warming("documents_stop_start")
 draw_report()
 own = indexing.indexing()
 busy = own is not None and own.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
-    draw_interrupted(store)
     if is_allowed("add, move and remove documents"):
         draw_adding(busy)
     for number, other in enumerate(indexing.indexing_of_others()):

@@ -17,7 +17,6 @@ from crag_core.base.network.addresses import check_url
 from crag_core.base.network.database import show_place
 from crag_core.evaluators.named.names import parse_name
 from crag_core.llms import servers
-from crag_core.trace.grounding.checkers import MINICHECK
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.websearch import PROVIDERS
 
@@ -138,11 +137,9 @@ class Config:
             )
 
     def _check_support(self) -> None:
-        if self.support == MINICHECK:
-            object.__setattr__(self, "support", f"ollama/{MINICHECK}")
         server, _, model = self.support.partition("/")
         if not (self.support == WORDS or (server in ("ollama", "openai") and model)):
-            raise _wrong("CRAG_SUPPORT", f"{WORDS}, ollama/NAME, openai/NAME or {MINICHECK}", repr(self.support))
+            raise _wrong("CRAG_SUPPORT", f"{WORDS}, ollama/NAME or openai/NAME", repr(self.support))
         if server == "openai" and not self.openai_url:
             message = f"CRAG_SUPPORT names {self.support}, and OPENAI_BASE_URL is not set."
             raise BadRecord(message, hint="Set OPENAI_BASE_URL.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from crag_core.base.data_files import DATA
 from crag_core.base.errors import BadRecord
 from crag_core.base.prompts.messages import VERSION
 from crag_core.base.types.decisions import Handling
-from crag_core.base.types.steps import StepName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.policies import DEFAULT, find_policy, known_card, load_policies, suit
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -27,7 +26,7 @@ from crag_core.trace.trace import Trace
 from tests.judge import grading_calls, heard, judging
 from tests.matrix import diagonal
 from tests.policy_files import use_folder
-from tests.stand_ins.engines import Message, Reply, ScriptedModel, Token
+from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.storage.conftest import valkey as valkey
 from tests.word_embedder import WordEmbedder
@@ -242,17 +241,3 @@ def test_the_settings_say_who_checks_an_answer_and_the_record_tells(home: Path, 
     assert [one.score for one in second.support or ()] == [0.45] and second.steps[-1].usage.calls == 1
     assert heard(writing) == {"answer": 2, "check": 1}
     assert words.using(words.config).engine(choice).run(QUESTION).settings.support == "words", "and back again"
-
-
-def test_bespoke_minicheck_is_asked_in_its_own_way(home: Path, writing: OllamaServer) -> None:
-    def reply(messages: Sequence[Message]) -> Reply:
-        is_check = str(messages[0]["content"]).startswith("Document: ")
-        return Token(Yes=0.9, No=0.1) if is_check else judging(answer="It costs you fourteen pounds [1].")(messages)
-
-    writing.engine = ScriptedModel(reply)
-    writing.models.append("bespoke-minicheck:latest")
-    workbench = Workbench(Config(home=home, ollama_host=writing.url, cache="off", support="bespoke-minicheck"))
-    trace = workbench.engine(replace(suited(workbench, "paper", "embedding"), model=WRITER)).run(QUESTION)
-    assert [one.score for one in trace.support or ()] == [pytest.approx(0.9)]
-    assert trace.settings.support == "ollama/bespoke-minicheck" and trace.steps[-1].usage.calls == 1
-    assert [call.reply for call in trace.calls if call.step == StepName.CHECK_ANSWER] == ["Yes"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -13,7 +14,9 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.messages import JUDGED_ROOM
 from crag_core.base.protocols import Backing, LanguageModel, Messages, Piece
 from crag_core.base.types.steps import Usage
+from crag_core.evaluators.support import open_support
 from crag_core.evaluators.support.by_model import ModelSupport
+from crag_core.evaluators.support.words import WordSupport
 from crag_core.llms import ollama
 from crag_core.llms.model import CallLimit
 from crag_core.trace.grounding.citation_check import SupportLevel, support_level
@@ -144,3 +147,16 @@ def test_through_a_real_client_the_schema_goes_along_and_tokens_are_counted(serv
     assert [(one.score, one.pieces, one.usage.calls) for one in found] == [(1.0, ("p1#1",), 1)] * 2
     assert all(one.usage.prompt_tokens > 50 and one.usage.completion_tokens > 0 for one in found)
     assert [body["format"] for path, body in server.requests if path == server.chat_path] == [replies.CHECK_SCHEMA] * 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("words", WordSupport),
+        ("ollama/llama3.2", ModelSupport),
+        ("openai/org/x", ModelSupport),
+    ],
+)
+def test_the_setting_names_the_class_that_is_built(setting: str, kind: type) -> None:
+    made = open_support(setting, Path("nowhere"), STOP_WORDS, lambda choice: FakeModel())
+    assert type(made) is kind

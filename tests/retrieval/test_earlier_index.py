@@ -76,7 +76,7 @@ def test_what_is_interrupted_is_continued_and_loses_nothing(store: PassageStore,
         store.take_over(end, cancel)
     again = PassageStore(store.place, WordEmbedder())
     assert {row.name: row.collection for row in again.listing()} == NAMES
-    assert again.interrupted() == (), "nobody is asked whether they are wanted"
+    assert again.finish_interrupted() == (), "they wait for the takeover"
     assert len(again.take_over()) >= 4 - position
     check_whole(again)
 

@@ -141,11 +141,9 @@ def test_killed_at_random_moments(tmp_path: Path, kills: int) -> None:
         keep(kept, told, folder)
         known = expect(known, told, store)
         store.take_over()
-        if waiting := store.interrupted():
-            assert not any(row.is_partial for row in store.listing())
-            done = store.finish_interrupted() if seed % 2 else store.discard_interrupted()
-            assert {one.name for one in done} == {row.name for row in waiting} and store.interrupted() == ()
-            check(folder)
+        waiting = {row.name for row in store.listing() if row.is_under_way}
+        assert {one.name for one in store.finish_interrupted()} == waiting
+        assert not any(row.is_under_way or row.is_partial for row in check(folder).listing())
         known = {row.name: row.id for row in store.documents()}
     assert known and all(kept.values())
 
@@ -168,9 +166,9 @@ def test_what_a_worker_that_lives_has_begun_is_left_to_it(tmp_path: Path, monkey
     other, seen = PassageStore(tmp_path, WordEmbedder()), list[object]()
 
     def look(progress: object) -> None:
-        seen.append((other.interrupted(), other.finish_interrupted(), other.discard_interrupted()))
+        seen.append(other.finish_interrupted())
 
     PassageStore(tmp_path, WordEmbedder()).ingest([("long.txt", write_prose("gulls", 150))], look)
-    assert len(seen) > 3 and {one for one in seen} == {((), (), ())}
+    assert len(seen) > 3 and {one for one in seen} == {()}
     assert other.ingest([("long.txt", write_prose("gulls", 150))])[0].outcome == IngestOutcome.ALREADY
     assert not [path for path in tmp_path.iterdir() if path.name.startswith("working-")]

@@ -229,12 +229,11 @@ SPOTTED = "hf:owner/<i>spans</i>"
 INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
 
 
-@pytest.mark.parametrize("judge", ["ollama/bespoke-minicheck:7b", SPOTTED])
-def test_what_is_judged_by_a_score_says_how_it_was_made_and_what_it_is_not(judge: str) -> None:
-    told = data(shown(answered(Spotter("gold"), INVENTED, judge=judge)))
+def test_what_was_judged_by_a_score_says_how_it_was_made_and_what_it_is_not() -> None:
+    told = data(shown(answered(Spotter("gold"), INVENTED, judge=SPOTTED)))
     assert "names no evidence" in told["about"] and "may be wrong" in told["about"] and "--judge" in told["about"]
     assert ["≈", "weakly supported, 0.35 or more"] in told["marks"]
-    assert told["sum"].startswith(f"Judged by {judge}: 1 of 2 sentences are supported by the evidence")
+    assert told["sum"].startswith(f"Judged by {SPOTTED}: 1 of 2 sentences are supported by the evidence")
 
 
 # --- what was not measured --------------------------------------------------------------------------------------------

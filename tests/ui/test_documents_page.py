@@ -140,22 +140,11 @@ def killed_while_indexing(start: Start, home: Path, monkeypatch: pytest.MonkeyPa
     return app
 
 
-def test_what_a_kill_interrupted_waits_for_an_answer(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_kill_interrupted_goes_on_at_the_next_start(
+    start: Start, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = killed_while_indexing(start, home, monkeypatch)
-    assert [row["state"] for row in listed(app)] == ["⏸ interrupted"] * 2
-    assert "2 files were still to be indexed: **crane.md**, **ferry.md**" in shown(app)
-    app.button(key="interrupted_continue").click().run()
-    job_named(app, "indexing").wait()
-    app.run().run()
-    assert [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
-    assert "still to be indexed" not in shown(app) and not app.exception
-
-
-def test_what_a_kill_interrupted_can_be_discarded(start: Start, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = killed_while_indexing(start, home, monkeypatch)
-    app.button(key="interrupted_discard").click().run()
-    assert not app.exception and "still to be indexed" not in shown(app) and "No documents yet" in shown(app)
-    assert Workbench(Config(home=home)).store.listing() == ()
+    assert not app.exception and [row["state"] for row in listed(app)] == ["✓ indexed"] * 2
 
 
 def test_a_second_click_that_comes_before_the_page_is_drawn_indexes_nothing_twice(

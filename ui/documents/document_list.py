@@ -11,7 +11,6 @@ from crag_core.app.workbench import PassageStore
 from crag_core.base.documents import MAIN, Document, Ingested, IngestOutcome, State
 from crag_core.base.text.display import clean, counted
 from crag_core.base.text.words import fold
-from ui.documents import indexing
 from ui.session import access, app_state, startup
 from ui.session.fragments import fragment
 from ui.shell.text import first_lines, paragraphs, plain
@@ -61,31 +60,6 @@ def _search_where_added() -> None:
         st.session_state["collection"] = added
 
 
-def draw_interrupted(store: PassageStore) -> None:
-    """Asks what becomes of documents that an earlier start left unfinished."""
-    waiting = store.interrupted()
-    if not waiting:
-        return
-    names = ", ".join(f"**{plain(row.name)}**" for row in waiting[:_SHOWN_AT_ONCE])
-    more = f" and {len(waiting) - _SHOWN_AT_ONCE} more" if len(waiting) > _SHOWN_AT_ONCE else ""
-    verb = "was" if len(waiting) == 1 else "were"
-    text = f"{counted(len(waiting), 'file')} {verb} still to be indexed: {names}{more}"
-    with st.container(border=True):
-        st.markdown(f":material/restart_alt: The app stopped while indexing: {text}.")
-        if not access.is_administrator():
-            return
-        with st.container(horizontal=True):
-            st.button(
-                "Continue", key="interrupted_continue", type="primary", icon=":material/play_arrow:",
-                on_click=indexing.resume_interrupted,
-            )  # fmt: skip
-            st.button(
-                "Discard", key="interrupted_discard", icon=":material/delete:",
-                help="Forget these files. The originals that you added them from stay.",
-                on_click=indexing.discard_interrupted,
-            )  # fmt: skip
-
-
 def _draw_lines(outcomes: Sequence[Ingested]) -> None:
     st.markdown(first_lines([_line(one) for one in outcomes], _MOST_LINES))
 
@@ -109,9 +83,8 @@ def draw_documents(store: PassageStore) -> None:
         return
     _draw_head(everything)
     rows = _chosen_rows(everything)
-    lost = {row.id for row in store.interrupted()}
     picked = st.dataframe(
-        [_cells(row, row.id in lost) for row in rows],
+        [_cells(row) for row in rows],
         hide_index=True,
         on_select="rerun",
         selection_mode="multi-row",
@@ -175,8 +148,8 @@ def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
     return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
 
 
-def _cells(row: Document, is_interrupted: bool) -> dict[str, object]:
-    state = "⏸ interrupted" if is_interrupted else f"{_SIGNS.get(State(row.state), '…')} {row.state}"
+def _cells(row: Document) -> dict[str, object]:
+    state = f"{_SIGNS.get(State(row.state), '…')} {row.state}"
     return {
         "name": clean(row.name),
         "state": f"{state}, first chunks searchable" if row.is_partial else state,

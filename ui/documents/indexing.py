@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from crag_core.app.background_jobs import Job
 from crag_core.app.uploads import check_files
 from crag_core.base.documents import Ingested, Progress, Rebuilt, Recipe
@@ -28,26 +26,11 @@ def index(files: list[tuple[str, bytes]], collection: str) -> None:
     access.require_administrator()
     check_files(files)
     store = app_state.workbench().store
-    _start(lambda job: store.ingest(files, job.tell, collection=collection, cancel=job.cancel))
 
+    def work(job: IndexJob) -> tuple[Ingested, ...]:
+        return store.ingest(files, job.tell, collection=collection, cancel=job.cancel)
 
-def _start(work: Callable[[IndexJob], tuple[Ingested, ...]]) -> None:
     background.start(_FILES, work, None, about=object())
-
-
-@app_state.reporting()
-def resume_interrupted() -> None:
-    """For a callback: index what killed processes had begun."""
-    access.require_administrator()
-    store = app_state.workbench().store
-    _start(lambda job: store.finish_interrupted(job.tell, job.cancel))
-
-
-@app_state.reporting()
-def discard_interrupted() -> None:
-    """For a callback: forget what killed processes had begun."""
-    access.require_administrator()
-    app_state.workbench().store.discard_interrupted()
 
 
 def rebuilding() -> RebuildJob | None:

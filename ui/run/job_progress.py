@@ -50,11 +50,11 @@ def draw_running() -> None:
     draw_path(view, key="path_running", running=run.step, progress=run.counted)
 
 
-def draw_warming() -> None:
-    """The first start, or what the last one left undone, while it lasts, and what went wrong with it."""
+def draw_warming(key: str = "") -> None:
+    """The first start, or what the last one left undone, while it lasts, and what went wrong; `key` as below."""
     warming = startup.warm_up()
     if warming.is_running:
-        draw_indexing_live(warming)
+        draw_indexing_live(warming, key)
     elif warming.bug:
         raise warming.bug
 

@@ -41,9 +41,8 @@ def shared_workbench() -> Workbench:
 
 @shared
 def warm_up() -> IndexJob:
-    """Takes back parts of documents that a kill left, reads the documents of an index of an earlier release once more,
-    and indexes the samples at the very first start, where no other documents are; then `model_loading` starts. What a
-    kill interrupted waits for somebody to continue or discard it, on the Documents page.
+    """Reads the documents of an index of an earlier release once more, and indexes the samples at the very first start,
+    where no other documents are; then `model_loading` starts, and what a kill interrupted is indexed.
 
     The caller starts this, once the server is up. The result: the sample documents.
     """
@@ -66,8 +65,8 @@ def warm_up() -> IndexJob:
             # At the end of the program the parsing processes may be gone before `cancel` is set: what came tells.
             if len(done) == len(files) and all(one.document_id for one in done):
                 marker.touch()
-        workbench.store.interrupted()
         loading.start()
+        workbench.store.finish_interrupted(job.tell, job.cancel)
         return done
 
     Thread(target=_load_evaluator, daemon=True).start()  # not in the job, which gives way to pages

@@ -9,7 +9,6 @@ from crag_core.base.errors import ModelMissing
 from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, SupportMeter
 from crag_core.evaluators.support.by_model import ModelSupport
-from crag_core.evaluators.support.minicheck import MiniCheckSupport
 from crag_core.evaluators.support.words import WordSupport
 from crag_core.trace.grounding.checkers import Checker, checker_of
 
@@ -25,12 +24,9 @@ def open_support(
 
     `trained` is the folder of our own model, `open_model` gives the language model of "ollama/NAME" and the like.
     """
-    checker = checker_of(setting)
-    if checker is Checker.WORDS:
+    if checker_of(setting) is Checker.WORDS:
         return WordSupport(trained, stop_words)
     model = open_model(setting)
     if model is None:
         raise ModelMissing(f"{setting!r} is no language model that checks answers.", hint="Set CRAG_SUPPORT.")
-    if checker is Checker.MINICHECK:
-        return MiniCheckSupport(model, stop_words)
     return ModelSupport(model, stop_words, prompts)

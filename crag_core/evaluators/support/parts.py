@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from crag_core.base.prompts.messages import JUDGED_CHARACTERS, JUDGED_ROOM
 from crag_core.base.protocols import Backing, Piece, Reply
-from crag_core.trace.grounding.citation_check import PieceSet, find_quotation, match
+from crag_core.trace.grounding.citation_check import PieceSet, find_quotation
 from crag_core.trace.grounding.claims import claim_of, content_of, is_prose
 from crag_core.trace.grounding.quoted_answer import cited_in
 
@@ -74,9 +74,3 @@ def fitting(claim: Claim, evidence: PieceSet) -> list[Piece]:
             break
         taken.append(at)
     return [evidence.pieces[at] for at in sorted(taken)]
-
-
-def nearest(claim: Claim, evidence: PieceSet) -> tuple[str, ...]:
-    """The ids of the pieces that hold most of the claim's words, for a checker that names none; () where none does."""
-    found = match(dict.fromkeys(claim.content, 1.0), (), evidence, range(len(evidence.pieces)), claim.cited)
-    return tuple(dict.fromkeys(evidence.pieces[at].id for at in found.places))

@@ -192,21 +192,18 @@ class IndexWriter:
                 )
 
     def lost(self) -> list[Document]:
-        """Documents that killed processes had begun, whose parts are taken out."""
+        """Documents that killed processes had begun."""
         with self.file.reading() as database:
-            found = self._find_lost(database)
-        return self.claim() if any(row.is_partial for row in found) else found
+            return self._find_lost(database)
 
-    def claim(self, owner: str = "") -> list[Document]:
-        """The same, which become those of `owner`; for `EARLIER`: those of an index of an earlier release."""
+    def claim(self, owner: str) -> list[Document]:
+        """The same, which become those of `owner`, without the parts that were written; for `EARLIER`: those of an
+        index of an earlier release."""
         with self.file.writing() as database:
             is_earlier = owner == EARLIER
             found = rows_where(database, "owner = ?", [EARLIER]) if is_earlier else self._find_lost(database)
             _drop_passages_of(database, [row.id for row in found if row.is_partial])
-            claimed = [
-                replace(row, owner=owner or row.owner, state=State.WAITING, passages=0, changed_at=now())
-                for row in found
-            ]
+            claimed = [replace(row, owner=owner, state=State.WAITING, passages=0, changed_at=now()) for row in found]
             for row in claimed:
                 _put(database, row)
             return claimed

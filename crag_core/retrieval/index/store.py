@@ -139,20 +139,6 @@ class PassageStore:
         """
         return self._indexer(on_progress, cancel).finish() if self._writer.lost() else ()
 
-    def interrupted(self) -> tuple[Document, ...]:
-        """What killed processes had begun to index, by name; parts of them that were searched are taken out.
-
-        It waits for `finish_interrupted` or `discard_interrupted`.
-        """
-        return tuple(sorted(self._writer.lost(), key=_by_name))
-
-    def discard_interrupted(self) -> tuple[Document, ...]:
-        """Forget what killed processes had begun to index, with the copies of the files; what is forgotten."""
-        lost = tuple(self._writer.lost())
-        if lost:
-            self._writer.remove(row.id for row in lost)
-        return lost
-
     def rebuild(self, recipe: Recipe, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> Rebuilt:
         """Re-index all documents by another recipe, beside the present passages, which are searched until that is done.
 

@@ -2,13 +2,10 @@
 
 from enum import StrEnum
 
-MINICHECK = "bespoke-minicheck"  # A model on Ollama that is asked in its own way, under whatever tag
-
 
 class Checker(StrEnum):
     WORDS = "words"
     LANGUAGE_MODEL = "a language model"
-    MINICHECK = "the fact-checking language model bespoke-minicheck"
     NAMED_MODEL = "a model by name"
 
 
@@ -18,9 +15,8 @@ def checker_of(setting: str) -> Checker:
         return Checker.WORDS
     if setting.startswith("hf:"):
         return Checker.NAMED_MODEL
-    is_minicheck = setting.rpartition("/")[2].partition(":")[0] == MINICHECK
-    return Checker.MINICHECK if is_minicheck else Checker.LANGUAGE_MODEL
+    return Checker.LANGUAGE_MODEL
 
 
 def asks_language_model(setting: str) -> bool:
-    return checker_of(setting) in (Checker.LANGUAGE_MODEL, Checker.MINICHECK)
+    return checker_of(setting) is Checker.LANGUAGE_MODEL

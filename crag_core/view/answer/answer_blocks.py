@@ -81,10 +81,6 @@ _CHANCES = _OPINIONS | {
 _SAID_OF = {
     Checker.WORDS: (_ABOUT_WORDS, _MARKS),
     Checker.LANGUAGE_MODEL: (_ABOUT_MODEL.format("A language model", ""), _OPINIONS),
-    Checker.MINICHECK: (
-        _ABOUT_MODEL.format("bespoke-minicheck, a language model made to check facts,", _CHANCE),
-        _CHANCES,
-    ),
     Checker.NAMED_MODEL: (_ABOUT_MODEL.format("A model by name", _CHANCE), _CHANCES),
 }
 """By who checked: what its scores are, and what each sign means. Models by name are those of earlier versions."""
