@@ -155,7 +155,9 @@ def test_a_second_click_that_comes_before_the_page_is_drawn_indexes_nothing_twic
     app.run()
     (button,) = (one.id for one in app.button if one.label == "Index 1 file")
     with monkeypatch.context() as patch:
-        patch.setattr(job_progress, "draw_warming", st.stop)  # as where the next click breaks off what the first drew
+        patch.setattr(
+            job_progress, "draw_warming", lambda key: st.stop()
+        )  # as where the next click breaks off what the first drew
         for _ in range(2):
             app._run(WidgetStates(widgets=[WidgetState(id=button, trigger_value=True)]))
             assert not app.exception
