@@ -86,6 +86,18 @@ def test_an_index_of_a_later_version_is_refused(tmp_path: Path, filled: PassageS
     assert "CRAG_HOME" in fault.value.hint
 
 
+def test_the_database_of_another_program_is_told_and_left_as_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "crag.db")) as database:
+        database.execute("CREATE TABLE bookmarks (url)")
+    before = (tmp_path / "crag.db").read_bytes()
+    store = PassageStore(tmp_path, WordEmbedder())
+    for use in (store.documents, lambda: store.ingest([GUIDE])):
+        with pytest.raises(StoreUnavailable, match="database of another program") as fault:
+            use()
+        assert "put a backup back" in fault.value.hint
+    assert (tmp_path / "crag.db").read_bytes() == before
+
+
 READ_ONLY = """
 import os, secrets, sys
 from pathlib import Path

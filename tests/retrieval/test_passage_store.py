@@ -113,6 +113,18 @@ def test_deletion_is_complete_and_takes_only_its_own(store: PassageStore) -> Non
     assert again.outcome == INDEXED and store.search_keyword("harbour", 5)
 
 
+def test_somebody_who_adds_the_same_file_meanwhile_and_stops_takes_nothing_away(store: PassageStore) -> None:
+    cancel = threading.Event()
+
+    def add_too(progress: Progress) -> None:
+        if progress.embedded:
+            (other,) = store.ingest([("again.txt", HARBOUR)], lambda told: cancel.set(), cancel=cancel)
+            assert other.outcome == LEFT_OUT
+
+    (one,) = store.ingest([("harbour.txt", HARBOUR)], add_too)
+    assert one.outcome == INDEXED and name_all(store) == ["harbour.txt"]
+
+
 def test_stopping_leaves_the_current_document_and_those_after_it_out(store: PassageStore) -> None:
     cancel = threading.Event()
 

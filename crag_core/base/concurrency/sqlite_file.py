@@ -46,6 +46,10 @@ class Later(OSError):
     """A later version of this program made it."""
 
 
+class Foreign(OSError):
+    """Another program made it."""
+
+
 def is_there(path: Path) -> bool:
     """Raises `Gone`, also where its folder went with all that told of it while this program runs."""
     # Before the file is looked for: it is named after the file is there.
@@ -126,6 +130,8 @@ def explain(error: BaseException, path: Path) -> tuple[str, str]:
             "Put it or a backup of it back: its folder may have moved, or its disk be unmounted. "
             f"To begin with an empty one, delete {made(path)} too, and start this program again."
         )
+    if isinstance(error, Foreign):
+        return detail, f"It holds nothing of this program: {_BACK}"
     if isinstance(error, Later):
         return detail, "Start that version, or set CRAG_HOME to another place."
     if getattr(error, "errno", None) == errno.ENOSPC:
@@ -148,6 +154,13 @@ def _open(path: Path, options: str, busy: float) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def _refuse_foreign(database: sqlite3.Connection) -> None:
+    """Every file of ours has a format, and had one before it had tables."""
+    (made_by,) = database.execute("PRAGMA user_version").fetchone()
+    if not made_by and database.execute("SELECT 1 FROM sqlite_master").fetchone():
+        raise Foreign("it is the database of another program")
 
 
 def made(path: Path) -> Path:
@@ -223,6 +236,7 @@ class Tables:
         if database is None:
             database, is_shared = connect(self.path, writes, self._busy)
         try:
+            _refuse_foreign(database)
             yield database
         finally:
             with suppress(sqlite3.Error):

@@ -67,12 +67,13 @@ class IndexWriter:
         return version_at(database, Stage.CURRENT) or IndexVersion(0, recipe.embedding, recipe.tokens, recipe.overlap)
 
     def register(self, documents: Sequence[tuple[Document, bytes]]) -> None:
-        """Keep files, and note that they wait; what is indexed already stays so."""
+        """Keep files, and note that they wait; what is indexed already, or by somebody else now, stays so."""
         with self.file.writing() as database:
             self._begin_if_empty(database)
             for row, content in documents:
                 known = _row(database, row.id)
-                if known is None or not known.is_whole:
+                is_theirs = known is not None and known.owner != row.owner and is_alive(self.file.folder, known.owner)
+                if known is None or not (known.is_whole or is_theirs):
                     _drop_passages_of(database, [row.id])  # somebody else may have put a part of it in
                     _put(database, row)
                     database.execute(f"REPLACE INTO originals VALUES ({_NUMBER}, ?)", (row.id, content))

@@ -7,6 +7,7 @@ line of `READERS`.
 from __future__ import annotations
 
 import logging
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path, PurePath
@@ -75,6 +76,11 @@ def check_size(size: int, name: str, max_bytes: int = MAX_BYTES) -> None:
         )
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    """Of what the system makes up as it is read, such as /proc/kmsg, nothing is waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
 def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
     """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
     content = path_or_bytes
@@ -84,8 +90,8 @@ def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = 
             if not stat.S_ISREG(status.st_mode):
                 raise DocumentRefused(f"{name}: is no file but a folder, a device or a pipe.", hint="Add files only.")
             check_size(status.st_size, name, max_bytes)
-            with Path(content).open("rb") as file:
-                content = file.read(max_bytes + 1)
+            with open(content, "rb", opener=_open_at_once) as file:
+                content = file.read(max_bytes + 1) or b""
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise DocumentRefused(
