@@ -17,6 +17,7 @@ from tests.offline import stay_local
 from tests.stand_ins.postgres_server import PostgresServer, find_package
 
 REPOSITORY = Path(__file__).parents[1]
+BROWSER = "tests/browser/"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,22 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spreads the files that use a browser among the others, most of which wait: two browsers at once are slow.
+    """What one process has to do alone begins first."""
+    items.sort(key=lambda item: not item.nodeid.startswith(BROWSER))
 
-    The last of them comes well before the end, where one process would be left with it and the other with nothing.
-    """
-    files: dict[Path, list[pytest.Item]] = {}
-    for item in items:
-        files.setdefault(item.path, []).append(item)
-    is_browser = {path: any(item.get_closest_marker("browser") for item in group) for path, group in files.items()}
-    places: dict[bool, list[Path]] = {
-        kind: [path for path in files if is_browser[path] is kind] for kind in (True, False)
-    }
-    spread = {True: 0.85, False: 1.0}
-    order = sorted(
-        (spread[kind] * place / len(paths), path) for kind, paths in places.items() for place, path in enumerate(paths)
-    )
-    items[:] = [item for _, path in order for item in files[path]]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One process drives the browser: two browsers at once are slow, and it starts the application once for all."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return BROWSER if nodeid.startswith(BROWSER) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

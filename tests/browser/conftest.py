@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -20,10 +21,15 @@ import pytest
 from fpdf import FPDF
 from playwright.sync_api import Browser, BrowserContext, Download, Locator, Page, TimeoutError, expect, sync_playwright
 
+from crag_core.app import workbench
+from crag_core.app.config import Config
+from tests.word_embedder import WordEmbedder
+
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 PATIENCE = 60_000  # milliseconds; a busy machine is no failure
+QUICK = "tests.browser.start"
 LIGHT, DARK = LOOKS = [("light", 1440), ("dark", 800)]
 """Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
 
@@ -115,10 +121,15 @@ def look_at(page: Page, theme: str, width: int) -> None:
 
 
 @contextmanager
-def serve(home: Path, script: Path = ROOT / "app.py", **environment: str) -> Iterator[str]:
-    """A Streamlit script, the application unless told otherwise, as a user starts it, on a free port; its URL."""
+def serve(
+    home: Path, script: Path = ROOT / "app.py", *, program: str = "ui", **environment: str
+) -> Iterator[str]:
+    """A Streamlit script, the application unless told otherwise, as a user starts it, on a free port; its URL.
+
+    `program`: what starts the application, `QUICK` where a test is not about the embedding model.
+    """
     port = str(find_port())
-    start = ["ui"] if script == ROOT / "app.py" else ["streamlit", "run", str(script)]
+    start = [program] if script == ROOT / "app.py" else ["streamlit", "run", str(script)]
     command = [sys.executable, "-m", *start, "--server.port", port, "--server.headless", "true"]
     defaults = {"CRAG_HOME": str(home), "OLLAMA_HOST": "127.0.0.1:9", "OPENAI_BASE_URL": "", "CRAG_WEB": "off"}
     log = (home / "app.log").open("w")
@@ -134,6 +145,14 @@ def serve(home: Path, script: Path = ROOT / "app.py", **environment: str) -> Ite
         process.terminate()
         process.wait(20)
         log.close()
+
+
+def index_texts(home: Path, **texts: str) -> None:
+    """The index of a home whose first start is over, for an application that is `QUICK`."""
+    (home / "sample-indexed").touch()
+    with patch.object(workbench, "HuggingFaceEmbedder", WordEmbedder):
+        store = workbench.Workbench(Config(home=home)).store
+    store.ingest([(f"{name}.txt", text.encode()) for name, text in texts.items()])
 
 
 def find_port() -> int:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import serve
+from tests.browser.conftest import QUICK, serve
 from tests.stand_ins.oidc_server import CLIENT, SECRET, Account, OidcServer
 
 COOKIE, COOKIE_SECRET = "_streamlit_user", "only for tests: forty signs, or a few more"
@@ -59,7 +59,7 @@ def serve_signed_in(home: Path, **environment: str) -> Iterator[SignedIn]:
         path = write_secrets(home, provider)
         given = {"CRAG_SIGN_IN": "on", "CRAG_PEOPLE": "@example.org", "CRAG_ADMINISTRATORS": ANN}
         given |= {"STREAMLIT_SECRETS_FILES": str(path)}
-        with serve(home, **{**given, **environment}) as url:
+        with serve(home, program=QUICK, **{**given, **environment}) as url:
             provider.redirect_uris.append(f"{url}/oauth2callback")
             yield SignedIn(url, provider, home)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, download, settled, upload
+from tests.browser.axe import check
+from tests.browser.conftest import DARK, ask, download, look_at, settled, upload
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 
@@ -89,11 +90,17 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     page: Page, other_page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
 ) -> None:
     upload(page, empty_app, lighthouse)
+    check(page, "documents")
     page.get_by_role("link", name="Ask").click()
+    expect(page.get_by_label("Your question")).to_be_visible()
+    check(page, "welcome")
     ask(page, QUESTION)
     expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    check(page, "run")
     verdict = page.locator("h2").first.inner_text()
     page.get_by_role("button", name="Share").click()
+    expect(page.get_by_text("A link to this decision")).to_be_visible()
+    check(page, "share")
     record = tmp_path / "run.json"
     download(page, "Record (JSON)").save_as(record)
     page.reload()
@@ -105,6 +112,7 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     expect(drawer.get_by_text("page 2 of 2")).to_be_visible()
     marks = drawer.locator(".box")
     expect(marks.first).to_be_visible()
+    check(page, "document")
     told = [mark.get_attribute("title") or "" for mark in marks.all()]
     assert any(words.startswith("Kept, score") for words in told), told
     assert all(0.03 < mark.evaluate(INK) < 0.5 for mark in marks.all()), "there is writing under every mark"
@@ -116,6 +124,9 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     page.get_by_role("button", name="Drop").first.click()
     expect(page.get_by_text("dropped by you").first).to_be_visible()
     changed = page.locator("h2").first.inner_text()
+    for closed in page.locator("[data-testid=stExpander] summary").all():
+        closed.click()
+    check(page, "changed run, everything open")
     page.get_by_role("button", name="Share").click()
     other_page.goto(page.locator("[data-testid=stCode] code").filter(has_text="run=").inner_text())
     expect(other_page.get_by_text("dropped by you").first).to_be_visible()
@@ -150,3 +161,22 @@ def test_stop_really_stops(page: Page, empty_app: str, lighthouse: Path) -> None
         assert written < 400
         expect(page.get_by_text("What was done is kept")).to_be_visible()
         assert server.pieces_sent == written
+
+
+@pytest.mark.exhaustive
+def test_nothing_grave_in_the_dark(page: Page, empty_app: str, lighthouse: Path) -> None:
+    look_at(page, *DARK)
+    upload(page, empty_app, lighthouse)
+    check(page, "documents")
+    page.goto(empty_app)
+    ask(page, QUESTION)
+    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    page.get_by_role("button", name="Drop").first.click()
+    expect(page.get_by_text("dropped by you").first).to_be_visible()
+    for closed in page.locator("[data-testid=stExpander] summary").all():
+        closed.click()
+    check(page, "changed run, everything open")
+    page.get_by_role("button", name=re.compile("^2 lighthouse.pdf")).click()  # the one that was open is dropped
+    page.get_by_role("button", name="Show in the document").first.click()
+    expect(page.get_by_role("dialog").get_by_text("lighthouse.pdf").first).to_be_visible()
+    check(page, "document")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import check
 from tests.browser.conftest import PATIENCE, download, upload
-from tests.browser.test_accessibility import check
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import check
 from tests.browser.conftest import LOOKS, look_at, settled
-from tests.browser.test_accessibility import check
 from tests.matrix import diagonal
 from ui.session.demos import demos
 
@@ -37,22 +37,18 @@ def test_keys_lead_through_it_and_the_address_names_the_step(page: Page, empty_a
     expect(page.get_by_role("link", name="Ask")).to_be_visible()
 
 
-@pytest.mark.parametrize(("theme", "width"), [*LOOKS, ("light", 400)])
-def test_every_step_fits_into_the_width(page: Page, empty_app: str, theme: str, width: int) -> None:
-    look_at(page, theme, width)
-    open_story(page, empty_app)
-    for _ in range(8):
-        room = page.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth")
-        assert room == 0, page.locator(".story h1").inner_text()
-        page.keyboard.press("ArrowRight")
-
-
 @pytest.mark.parametrize(("shown", "look"), diagonal([1, 4], LOOKS))
-def test_nothing_grave_on_any_step(page: Page, empty_app: str, shown: int, look: tuple[str, int]) -> None:
+def test_nothing_grave_on_any_step_which_fits_into_the_width(
+    page: Page, empty_app: str, shown: int, look: tuple[str, int]
+) -> None:
     look_at(page, *look)
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{empty_app}/demo?run={demos()[shown].trace.id}")
     expect(page.locator(".story h1")).to_be_visible()
     for dot in page.locator(".story .dots button").all():
         dot.click()
-        check(page, page.locator(".story h1").inner_text())
+        title = page.locator(".story h1").inner_text()
+        check(page, title)
+        for width in (400, look[1]):
+            look_at(page, look[0], width)
+            assert page.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth") == 0, title

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import ask, serve, settled, upload
+from tests.browser.conftest import ask, settled, upload
 
 pytestmark = [pytest.mark.browser, pytest.mark.embedding]
 
@@ -71,15 +71,8 @@ def test_slash_leads_to_the_question_and_is_a_letter_in_it(screen: Page, empty_a
     expect(question).to_have_value("km/h")
 
 
-def test_answer_verdict_path_and_scores_fit_one_screen(screen: Page, tmp_path: Path, lighthouse: Path) -> None:
-    """In an application of its own: the words of the documents that other tests indexed would be counted."""
-    (tmp_path / "sample-indexed").touch()
-    with serve(tmp_path) as url:
-        _assert_one_screen(screen, url, lighthouse)
-
-
-def _assert_one_screen(screen: Page, url: str, lighthouse: Path) -> None:
-    upload(screen, url, lighthouse)
+def test_answer_verdict_path_and_scores_fit_one_screen(screen: Page, empty_app: str, lighthouse: Path) -> None:
+    upload(screen, empty_app, lighthouse)
     screen.get_by_role("link", name="Ask").click()
     expect(screen.get_by_test_id("stSidebar").get_by_role("slider").first).to_be_visible()
     ask(screen, QUESTION)

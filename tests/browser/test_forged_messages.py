@@ -14,16 +14,14 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from crag_core.app.config import Config
-from crag_core.app.workbench import Workbench
 from crag_core.storage.history import HistoryStore
-from tests.browser.conftest import serve
+from tests.browser.conftest import QUICK, index_texts, serve
 from tests.browser.visitor import Visitor
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from ui.session.demos import demos
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 
 QUESTION = "Where are dues paid?"
 PAGES = ("Ask", "Demo", "Compare", "Tune", "Logs", "Policies", "Documents", "History", "Metrics", "Settings")
@@ -53,8 +51,9 @@ class Sender(Visitor):
     async def at(self, page: str) -> None:
         await self.open()
         await self.settled()
-        await self.turn_to(page)
-        await self.settled()
+        if page != "Ask":
+            await self.turn_to(page)
+            await self.settled()
 
     @property
     def widgets(self) -> list[str]:
@@ -111,10 +110,10 @@ RAW: list[bytes | str] = [b"", b"\xff" * 100, b"\x08" * 1_000_000, "{}", b"x" * 
 
 
 async def forge_values(sender: Sender, page: str) -> None:
-    """In a fifth of the messages that it would take for each widget to have each kind of value."""
+    """In a tenth of the messages that it would take for each widget to have each kind of value."""
     await sender.at(page)
     kinds = len(list(states("")))
-    for shift in range(0, kinds, 5):
+    for shift in range(0, kinds, 10):
         each = [list(states(widget))[(place + shift) % kinds] for place, widget in enumerate(sender.widgets)]
         await sender.forge([one for one in each if one.WhichOneof("value") != "trigger_value"])
         await sender.settled()
@@ -167,12 +166,11 @@ async def attack(url: str, server: OllamaServer) -> list[str]:
 
 
 def test_a_forged_message_harms_the_session_that_sends_it_alone(tmp_path: Path) -> None:
-    (tmp_path / "sample-indexed").touch()
-    Workbench(Config(home=tmp_path)).store.ingest([("dues.txt", b"Dues are paid at the harbour office before eight.")])
+    index_texts(tmp_path, dues="Dues are paid at the harbour office before eight.")
     answer = ScriptedModel(lambda messages: "Dues are paid at the harbour office [1]. " * 500, delay_s=0.5)
     with (
         OllamaServer(answer) as server,
-        serve(tmp_path, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
+        serve(tmp_path, program=QUICK, OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}") as url,
     ):
         faults = asyncio.run(attack(url, server))
         assert server.chat_calls == 1

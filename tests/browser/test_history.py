@@ -15,8 +15,8 @@ from crag_core.base.data_files import DATA
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from tests.browser.conftest import download, serve
-from tests.browser.test_accessibility import SETTLED, check
+from tests.browser.axe import SETTLED, check
+from tests.browser.conftest import QUICK, download, serve
 
 DAY, MIDDLE = 86400.0, 17
 HEAD, ROW, FIRST_COLUMN = 35, 35, 18
@@ -59,7 +59,7 @@ def history(home: Path) -> HistoryStore:
 
 @pytest.fixture(scope="module")
 def url(history: HistoryStore, home: Path) -> Iterator[str]:
-    with serve(home) as address:
+    with serve(home, program=QUICK) as address:
         yield address
 
 

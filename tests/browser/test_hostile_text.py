@@ -10,14 +10,15 @@ import re
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import PATIENCE, ask, download, index_files, serve, settled
-from tests.browser.test_accessibility import SETTLED
+from tests.browser.axe import SETTLED
+from tests.browser.conftest import PATIENCE, QUICK, ask, download, index_files, serve, settled
 from tests.browser.test_history import FIRST_COLUMN, HEAD, MIDDLE
 from tests.report.test_report_hostile import evil_run
 from tests.security.servers import Asked, Said, answering
@@ -26,7 +27,7 @@ from tests.stand_ins.engines import Message, Reply, ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.stand_ins.searxng_server import SearXNGServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 
 PAYLOADS = (
     "<script>window.pwned=1</script>",
@@ -152,7 +153,7 @@ def app(tmp_path_factory: pytest.TempPathFactory, result: Asked) -> Iterator[str
     ]
     with OllamaServer(ScriptedModel(replies, piece_chars=200)) as ollama, SearXNGServer(results) as searxng:
         more = {"CRAG_WEB": "auto", "CRAG_WEB_PROVIDERS": "searxng", "CRAG_SEARXNG_URL": searxng.url}
-        with serve(home, OLLAMA_HOST=ollama.url, CRAG_CACHE="off", **more) as url:
+        with serve(home, program=QUICK, OLLAMA_HOST=ollama.url, CRAG_CACHE="off", **more) as url:
             yield url
 
 
@@ -272,11 +273,12 @@ def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: 
         page.set_viewport_size({"width": 1440, "height": 1000})
         settle(page)
 
-    texts = [f"Harbour dues are 14 pounds. {one}" for one in (*PAYLOADS, *MORE, WORD)]
+    pairs = map(" ".join, zip_longest(PAYLOADS, MORE, fillvalue=""))
+    texts = [f"Harbour dues are 14 pounds. {one}" for one in (*pairs, WORD)]
     chunks = [{"id": f"{whole} {n}", "text": one, "source": one[:300]} for n, one in enumerate(texts)]
     rows = [
-        {"id": whole, "question": f"Dues? {whole}", "contexts": chunks[:12], "answer": whole, "ground_truth": whole},
-        {"question": "w" * 1900, "contexts": chunks[12:], "answer": WORD, "ground_truth": WORD, whole: whole},
+        {"id": whole, "question": f"Dues? {whole}", "contexts": chunks[:9], "answer": whole, "ground_truth": whole},
+        {"question": "w" * 1900, "contexts": chunks[9:], "answer": WORD, "ground_truth": WORD, whole: whole},
         {"question": whole, whole: 1},
     ]
     page.goto(f"{app}/logs")
@@ -308,7 +310,7 @@ def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: 
 def test_a_labelled_set_of_somebody_else_is_compared_as_words(page: Page, app: str) -> None:
     watch = Watch(app)
     watch.over(page)
-    questions = [f"What are the dues? {one}" for one in (*PAYLOADS[:3], *MORE[:3])]
+    questions = [f"What are the dues? {' '.join(one)}" for one in (PAYLOADS[:3], MORE[:3])]
     rows = [{"question": one, "expected": "correct", "note": one, "answers": [one]} for one in questions]
     page.goto(f"{app}/compare")
     page.get_by_role("radio", name="Labelled set").click()

@@ -10,25 +10,14 @@ from playwright.sync_api import Page, expect
 
 from crag_core.storage.history import HistoryStore
 from crag_core.trace.summary import Ending
-from tests.browser.conftest import serve
+from tests.browser.conftest import QUICK, index_texts, serve
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 
-pytestmark = pytest.mark.embedding
+pytestmark = pytest.mark.browser
 
 ANSWER = "Dues are paid at the harbour office [1]. " * 12
 QUESTION = "Where are dues paid?"
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    from crag_core.app.config import Config
-    from crag_core.app.workbench import Workbench
-
-    (tmp_path / "sample-indexed").touch()
-    text = b"Dues are paid at the harbour office before eight in the evening."
-    Workbench(Config(home=tmp_path)).store.ingest([("dues.txt", text)])
-    return tmp_path
 
 
 @pytest.fixture
@@ -39,11 +28,12 @@ def server() -> Iterator[OllamaServer]:
 
 @pytest.mark.exhaustive
 def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
-    page: Page, home: Path, server: OllamaServer
+    page: Page, tmp_path: Path, server: OllamaServer
 ) -> None:
-    history = HistoryStore(home / "crag.db")
+    index_texts(tmp_path, dues="Dues are paid at the harbour office before eight in the evening.")
+    history = HistoryStore(tmp_path / "crag.db")
     chosen = {"OLLAMA_HOST": server.url, "CRAG_WEB": "off"}
-    with serve(home, **chosen) as url:
+    with serve(tmp_path, program=QUICK, **chosen) as url:
         page.goto(url)
         page.get_by_label("Question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
@@ -57,7 +47,7 @@ def test_a_run_under_way_is_kept_as_stopped_and_goes_on_after_the_next_start(
     assert found.grades and found.decision is not None
 
     server.engine.delay_s = 0.0
-    with serve(home, **chosen) as url:
+    with serve(tmp_path, program=QUICK, **chosen) as url:
         page.goto(url + asked[asked.index("?") - 1 :])
         expect(page.get_by_text("The program was ended.").first).to_be_visible()
         page.get_by_role("button", name="Continue from here").click()

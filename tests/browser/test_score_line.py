@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.axe import SETTLED
 from tests.browser.conftest import ROOT, serve
 from tests.matrix import diagonal
 
@@ -17,9 +18,25 @@ SCRIPT = """
 import time
 from dataclasses import replace
 import streamlit as st
+from crag_core.base.serialization import to_plain
 from crag_core.view.run_view import view_run
-from tests.builders import graded, policy, trace
-from ui.run.verdict import draw_scores
+from crag_core.view.score_line import picture
+from tests.builders import graded, policy, trace, twice
+from ui.run import verdict
+
+st.set_page_config(layout="wide")
+asked = st.query_params
+if "scores" in asked:
+    scores = [None if one == "x" else float(one) for one in asked["scores"].split(",")]
+    is_two = asked["policy"] == "two-signal"
+    found, grades = twice(*[one and (one, 1 - one) for one in scores]) if is_two else graded(*scores)
+    found = tuple(replace(one, source=f"environmental-report-{n}.pdf", page=n) for n, one in enumerate(found, 1))
+    for at in asked.get_all("at"):
+        of = policy(asked["policy"]).with_thresholds(*map(float, at.split(",")))
+        drawn = picture(view_run(trace(of, passages=found, grades=grades), of))
+        more = {"can_move": True, "step": verdict.STEP, "page": verdict.PAGE}
+        verdict._score_line(key=at, data=to_plain(drawn) | more, on_moved_change=lambda: None)
+    st.stop()
 
 found, grades = graded(0.83, 0.52, None, 0.1)
 found = (replace(found[0], source="<img src=x onerror=alert(1)>.md", page=7), *found[1:])
@@ -32,9 +49,9 @@ def move(lower, upper, done):
 
 @st.fragment
 def draw():
-    time.sleep(float(st.query_params.get("slow", 0)))
+    time.sleep(float(asked.get("slow", 0)))
     of = policy("paper").with_thresholds(*st.session_state.get("at", (0.4, 0.6)))
-    draw_scores(view_run(run, of), move)
+    verdict.draw_scores(view_run(run, of), move)
     st.write(f"Told {len(log)} times, last {log[-1] if log else None}")
 
 draw()
@@ -42,54 +59,39 @@ for rank, passage in enumerate(found, start=1):
     st.header(f"Card {rank}", anchor=f"passage-{rank}")
     st.write("Text. " * 600)
 """
-
-
-PICTURES = """
-from dataclasses import replace
-import streamlit as st
-from crag_core.view.run_view import view_run
-from tests.builders import graded, policy, trace, twice
-from ui.run.verdict import draw_scores
-
-st.set_page_config(layout="wide")
-asked = st.query_params
-scores = [None if one == "x" else float(one) for one in asked["scores"].split(",")]
-of = policy(asked["policy"]).with_thresholds(float(asked["lower"]), float(asked["upper"]))
-two = of.name == "two-signal"
-found, grades = twice(*[one and (one, 1 - one) for one in scores]) if two else graded(*scores)
-found = tuple(replace(one, source=f"environmental-report-{n}.pdf", page=n) for n, one in enumerate(found, 1))
-draw_scores(view_run(trace(of, passages=found, grades=grades), of), lambda *_: None)
-"""
-"""Any scores and thresholds, as the address has them."""
+"""A picture whose marks can be moved, or one of these scores for each pair of thresholds that the address has."""
 
 OVERLAPS = """() => {
   const wanted = ".name, .flag, .told, .tick, .row > .value, .row-name > *, .inline, .mark, .title";
-  const boxes = [], walk = (node) => {
+  const pictures = [], walk = (node) => {
     for (const child of [...(node.shadowRoot?.children ?? []), ...node.children]) {
-      if (child.matches(wanted) && child.closest(".scores") && !child.closest(".legend")) boxes.push(child);
+      if (child.matches(".scores")) pictures.push(child);
       walk(child);
     }
   };
   walk(document.body);
-  const shown = boxes.map((element) => {
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    const isText = element.matches(".value, .told, .tick");
-    return { element, box: (isText ? range : element).getBoundingClientRect() };
-  }).filter(({ box }) => box.width > 0 && box.height > 0);
   const told = ({ element }) => `${element.className} ${element.textContent}`;
-  const found = shown.filter(({ box }) => box.left < -1 || box.right > innerWidth + 1).map(told);
-  shown.forEach((one, at) => shown.slice(at + 1).forEach((other) => {
-    const isPart = one.element.contains(other.element) || other.element.contains(one.element);
-    if (isPart || (one.element.matches(".mark") && other.element.matches(".mark"))) return;
-    const [a, b] = [one.box, other.box];
-    const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-    const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-    if (wide > 1 && high > 4) found.push(`${told(one)} over ${told(other)}`);
-  }));
-  return found;
+  return pictures.map((picture) => {
+    const labels = [...picture.querySelectorAll(wanted)].filter((one) => !one.closest(".legend"));
+    const shown = labels.map((element) => {
+      const range = document.createRange();
+      range.selectNodeContents(element);
+      const isText = element.matches(".value, .told, .tick");
+      return { element, box: (isText ? range : element).getBoundingClientRect() };
+    }).filter(({ box }) => box.width > 0 && box.height > 0);
+    const found = shown.filter(({ box }) => box.left < -1 || box.right > innerWidth + 1).map(told);
+    shown.forEach((one, at) => shown.slice(at + 1).forEach((other) => {
+      const isPart = one.element.contains(other.element) || other.element.contains(one.element);
+      if (isPart || (one.element.matches(".mark") && other.element.matches(".mark"))) return;
+      const [a, b] = [one.box, other.box];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 1 && high > 4) found.push(`${told(one)} over ${told(other)}`);
+    }));
+    return found;
+  });
 }"""
-"""The labels of the picture that stand over another one or out of the page; marks may stand over marks."""
+"""Of each picture the labels that stand over another one or out of the page; marks may stand over marks."""
 
 SEEN = """flag => { window.seen = []; new MutationObserver(() => window.seen.push(Number(flag.ariaValueNow)))
   .observe(flag, {attributes: true, attributeFilter: ["aria-valuenow"]}); }"""
@@ -101,15 +103,6 @@ def picture_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("picture")
     script = folder / "picture.py"
     script.write_text(SCRIPT, "utf-8")
-    with serve(folder, script, PYTHONPATH=str(ROOT)) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def pictures_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("pictures")
-    script = folder / "pictures.py"
-    script.write_text(PICTURES, "utf-8")
     with serve(folder, script, PYTHONPATH=str(ROOT)) as url:
         yield url
 
@@ -204,15 +197,13 @@ PLACES = [(0.4, 0.6), (0.0, 1.0), (0.5, 0.505), (0.0, 0.0), (1.0, 1.0), (0.0, 0.
 
 @pytest.mark.parametrize(("name", "scores"), diagonal(["paper", "two-signal"], SCORES))
 def test_no_label_stands_over_another_wherever_scores_and_thresholds_are(
-    page: Page, pictures_url: str, name: str, scores: str
+    page: Page, picture_url: str, name: str, scores: str
 ) -> None:
-    crossed = [(0.9, 0.2)] if name == "two-signal" else []
-    for lower, upper in [*PLACES, *crossed]:
-        given = {"policy": name, "scores": SCORES[scores], "lower": lower, "upper": upper}
-        page.set_viewport_size({"width": 1200, "height": 900})
-        page.goto(f"{pictures_url}/?{urlencode(given)}")
-        expect(page.locator(".axis").first).to_be_visible()
-        for width in (1200, 800, 400):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_timeout(120)
-            assert page.evaluate(OVERLAPS) == [], (lower, upper, width)
+    places = [*PLACES, *([(0.9, 0.2)] if name == "two-signal" else [])]
+    given = {"policy": name, "scores": SCORES[scores], "at": [f"{lower},{upper}" for lower, upper in places]}
+    page.goto(f"{picture_url}/?{urlencode(given, doseq=True)}")
+    expect(page.locator(".axis")).to_have_count(len(places) * (1 if name == "paper" else 2))
+    for width in (1200, 800, 400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.evaluate(SETTLED)
+        assert dict(zip(places, page.evaluate(OVERLAPS), strict=True)) == {at: [] for at in places}, width

@@ -16,7 +16,7 @@ from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
 from playwright.sync_api import BrowserContext, Page, WebSocket, expect
 
-from tests.browser.conftest import ask, open_page, serve, upload
+from tests.browser.conftest import QUICK, ask, open_page, serve, upload
 from tests.browser.signing_in import (
     ANN,
     COOKIE,
@@ -29,7 +29,7 @@ from tests.browser.signing_in import (
     told,
 )
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 
 QUESTION = "How high is the tower of the lighthouse?"
 ONLY_ANN = f"Only {ANN} may"
@@ -49,17 +49,12 @@ def run(app: SignedIn, contexts: Callable[[str], BrowserContext], lighthouse: Pa
     """The address of a run that Ann asked for, about a document that she added."""
     with open_page(contexts("somebody")) as page:
         sign_in(page, app, "Ann")
-        add_to(page, app, lighthouse)
+        upload(page, app.url, lighthouse)
         page.get_by_role("link", name="Ask").click()
         ask(page, QUESTION)
         expect(page.get_by_text("Retrieval: ")).to_be_visible()
         expect(page).to_have_url(re.compile("run=[0-9a-f]{12}"))
         return page.url
-
-
-def add_to(page: Page, app: SignedIn, document: Path) -> None:
-    """As somebody who is signed in and may."""
-    upload(page, app.url, document)
 
 
 def listen(page: Page) -> list[bytes]:
@@ -211,7 +206,7 @@ def test_a_token_that_the_provider_did_not_sign_for_this_visit_opens_nothing(pag
 @pytest.mark.exhaustive
 def test_sign_in_that_is_not_set_up_opens_nothing(page: Page, tmp_path: Path) -> None:
     (tmp_path / "sample-indexed").touch()
-    with serve(tmp_path, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(tmp_path / "none.toml")) as url:
+    with serve(tmp_path, program=QUICK, CRAG_SIGN_IN="on", STREAMLIT_SECRETS_FILES=str(tmp_path / "none.toml")) as url:
         for path in ("documents", "", "settings"):
             page.goto(f"{url}/{path}")
             expect(page.get_by_text("The application cannot start with these settings")).to_be_visible()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.axe import check
 from tests.browser.conftest import ask, download, settled, upload
-from tests.browser.test_accessibility import check
 
 SUBJECTS = ("rye bread", "chess", "the moon", "swallows", "saffron", "oaks", "haiku", "magnets", "volcanoes", "cheese")
 
