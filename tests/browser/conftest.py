@@ -121,9 +121,7 @@ def look_at(page: Page, theme: str, width: int) -> None:
 
 
 @contextmanager
-def serve(
-    home: Path, script: Path = ROOT / "app.py", *, program: str = "ui", **environment: str
-) -> Iterator[str]:
+def serve(home: Path, script: Path = ROOT / "app.py", *, program: str = "ui", **environment: str) -> Iterator[str]:
     """A Streamlit script, the application unless told otherwise, as a user starts it, on a free port; its URL.
 
     `program`: what starts the application, `QUICK` where a test is not about the embedding model.
