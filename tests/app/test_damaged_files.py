@@ -49,22 +49,22 @@ def run(capsys: Output, *arguments: str) -> int:
     return code
 
 
-@pytest.mark.parametrize("every", mostly(4, 1))
+@pytest.mark.parametrize("every", mostly(3, 1))
 def test_no_value_of_any_setting_is_a_traceback(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Output, every: int
 ) -> None:
-    """Each value of each setting is read; a question is asked with every fourth, or with all."""
+    """Every third value of each setting, or each: it is read, and a question is asked with a half of them."""
     monkeypatch.setattr(workbench, "HuggingFaceEmbedder", WordEmbedder)
     monkeypatch.chdir(tmp_path)
     codes = set()
     for row, setting in enumerate(fields(Config)):
-        for place, value in enumerate(VALUES, row):
+        for place, value in list(enumerate(VALUES, row))[row % every :: every]:
             with monkeypatch.context() as one:
                 one.setenv("OLLAMA_HOST", "127.0.0.1:9")
                 one.setenv("CRAG_HOME", str(tmp_path / "home"))
                 one.setenv(setting.metadata["variable"], value)
                 codes.add(run(capsys, "settings"))
-                if place % every == 0:
+                if place % 2 == 0 or every == 1:
                     codes.add(run(capsys, "ask", "Why?"))
     assert codes == {0, 1, 2}
 

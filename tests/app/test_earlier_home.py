@@ -18,6 +18,7 @@ from crag_core.experiments.labelled.graded import Conditions
 from tests.conftest import REPOSITORY
 from tests.deployment.homes import QUESTION, held_in, open_home
 from tests.experiments.test_kept_files import PRESET, SET
+from tests.matrix import mostly
 
 HELD = (
     *("history.db", "audit.jsonl", "laboratory/sets", "laboratory/presets", "laboratory/logs"),
@@ -78,7 +79,7 @@ def test_what_a_kill_left_half_way_is_taken_over_once(home: Path, monkeypatch: p
     check(open_home(home))
 
 
-@pytest.mark.parametrize("after", [0.0, 0.05, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("after", [0.05, *mostly(0.2, 0.0, 0.1, 0.4)])
 def test_killed_while_it_takes_over_nothing_is_lost(after: float, home: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.deployment.homes import open_home; "

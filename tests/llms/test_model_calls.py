@@ -240,7 +240,10 @@ def test_calls_behind_one_that_was_given_up_are_given_up_with_it(server: ModelSe
 
 @pytest.mark.parametrize(
     ("patience", "pause_s", "told"),
-    [(10, 1.6, "fell silent for 1 s in the middle of a reply"), (1, 0.05, "took longer than 1 s in all for a reply")],
+    [
+        (10, 0.6, "fell silent for 0.4 s in the middle of a reply"),
+        (1, 0.05, "took longer than 0.4 s in all for a reply"),
+    ],
 )
 def test_a_reply_that_falls_silent_or_drips_has_an_end(
     server: ModelServer, monkeypatch: pytest.MonkeyPatch, patience: int, pause_s: float, told: str
@@ -249,7 +252,7 @@ def test_a_reply_that_falls_silent_or_drips_has_an_end(
     server.engine = ScriptedModel(lambda messages: LONG, piece_chars=5, delay_s=pause_s)
     pieces: list[str | Usage] = []
     with pytest.raises(ModelUnavailable, match=told) as failed:
-        pieces.extend(model_of(server, timeout=1.0).stream(CHAT, no_cancel()))
+        pieces.extend(model_of(server, timeout=0.4).stream(CHAT, no_cancel()))
     assert failed.value.is_late and server.wait_for_disconnects()
     assert server.engine.pieces_written < 100
 

@@ -143,13 +143,9 @@ def test_a_file_that_takes_too_long_is_refused_and_the_next_is_read(hasty: Docum
 @pytest.mark.parametrize(
     "garbage",
     [
-        b"\xff" * 100,
-        frame(b"{"),
+        *mostly(b"\xff" * 100, frame(b"{"), frame(b"7")),
         frame(b"{}"),
-        frame(b"7"),
-        frame(b'"\xff"'),
-        frame(b"[" * 100_000),
-        frame(b"9" * 10_000),
+        *mostly(frame(b"[" * 100_000), frame(b'"\xff"'), frame(b"9" * 10_000)),
         struct.pack(">II", 2, 2**31) + b"{}",
     ],
 )
@@ -288,7 +284,7 @@ def test_two_at_a_time_and_never_more() -> None:
     parser, most = DocumentProcesses(Limits(readers=BAD)), 0
     before = set(children())
     with ThreadPoolExecutor(6) as pool:
-        names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(40)]
+        names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(14)]
         works = [pool.submit(outcome_of, parser.read, GOOD, name) for name in names]
         while not all(work.done() for work in works):
             most = max(most, len(set(children()) - before))
