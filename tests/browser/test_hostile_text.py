@@ -291,7 +291,7 @@ def test_a_log_of_another_system_runs_loads_and_breaks_nothing(page: Page, app: 
     look("a log before it is imported")
     page.get_by_role("button", name="Import 2 records").click()
     page.get_by_role("button", name="Grade 2 records").click()
-    expect(page.get_by_text("Which stage failed?")).to_be_visible()
+    expect(page.get_by_text("Which stage failed?")).to_be_visible(timeout=4 * PATIENCE)
     settle(page)
     download(page, "Report (HTML)").save_as(tmp_path / "stages.html")
     other = page.context.new_page()
