@@ -102,15 +102,6 @@ def test_what_is_recommended_is_judged_on_questions_that_had_no_part_in_it() -> 
     assert current.saved.low < current.saved.value < current.saved.high
 
 
-@pytest.mark.slow
-def test_resampling_says_how_far_the_best_would_move() -> None:
-    many = recommend(drawn(3000, seed=2), OBJECTIVE, steps=21)
-    narrow, wide = many.drawn, recommend(drawn(120, seed=2), OBJECTIVE, steps=21).drawn
-    assert narrow and wide
-    assert narrow[1][1] - narrow[1][0] < wide[1][1] - wide[1][0]
-    assert narrow[1][0] <= many.upper <= narrow[1][1] + 0.05
-
-
 def test_a_limit_is_kept_with_the_fewest_searches() -> None:
     found = recommend(SEEN, Objective(most_wrong=0.1), own=(0.0, 0.1), steps=21)
     chosen = SEEN.part(halves(SEEN))

@@ -25,7 +25,6 @@ from crag_core.experiments.thresholds.objective import (
     allowed,
     find_plateau,
     losses,
-    rows,
     wrong_surface,
 )
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates, grid, rate
@@ -35,12 +34,9 @@ STEPS = 51
 CREDIBILITY = 50
 """Questions chosen on of which the choice counts half, the shipped pair the other half."""
 ONE_SIDED = NormalDist().inv_cdf(0.95)
-_DRAWS = 200
-_NUMBERS = 4_000_000  # of a bootstrap at a time, so that a large set takes no more memory than a small one
 
 Named = tuple[str, float, float]
 """Thresholds with a name: (name, lower, upper)."""
-Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -65,9 +61,8 @@ class Recommendation:
     `keep` says, with figures, why these are the thresholds in use; "" where they are others, better on questions that
     had no part in choosing. `broken` says how the thresholds in use break a limit, `misses` how these do, which come
     nearest to it where none keeps it; "": they keep it. `weight` is how far the choice was trusted against the shipped
-    pair. `chosen_on` and `judged_on` count questions. `plateau` is over `grid`. `drawn` holds the 2.5 % and 97.5 %
-    quantiles of the best lower and the best upper over resampled questions. `compared` has the recommended thresholds
-    first.
+    pair. `chosen_on` and `judged_on` count questions. `plateau` is over `grid`. `compared` has the recommended
+    thresholds first.
     """
 
     lower: float
@@ -76,7 +71,6 @@ class Recommendation:
     judged_on: int
     grid: Array
     plateau: Plateau | None = None
-    drawn: tuple[Span, Span] | None = None
     compared: tuple[Compared, ...] = ()
     guaranteed: Guarantee | None = None
     why_not: str = ""
@@ -159,7 +153,7 @@ def choose(
         if promised.pair is None:
             return Chosen(replace(made, why_not=promised.reason()))
         pair = promised.pair
-    return Chosen(replace(made, drawn=_resampled(chosen_by, loss, axis, may)), pair, judged_by)
+    return Chosen(made, pair, judged_by)
 
 
 def halves(board: Board) -> Array:
@@ -195,25 +189,6 @@ def shrink(chosen: Pair, shipped: Pair, weight: float) -> Pair:
     """`weight` of the way from the shipped pair to the chosen one, in hundredths."""
     lower, upper = (round(weight * to + (1.0 - weight) * start, 2) for to, start in zip(chosen, shipped, strict=True))
     return lower, upper
-
-
-def _resampled(board: Board, loss: Array, axis: Array, may: Array) -> tuple[Span, Span]:
-    """The middle 95 % of the best lower and of the best upper, over resampled questions.
-
-    Of cells that are equally good the mean counts.
-    """
-    n, random = len(board), np.random.default_rng(0)
-    draws = max(20, min(_DRAWS, _NUMBERS // n))
-    weights = random.multinomial(n, np.full(n, 1 / n), draws).astype(float)
-    sums = np.full((draws, len(axis), len(axis)), np.inf)
-    for place, each in rows(board, loss, axis, axis):
-        sums[:, place] = np.where(may[place], weights @ each, np.inf)
-    tied = sums <= sums.min(axis=(1, 2), keepdims=True) + 1e-9 * n
-    of_lower, of_upper = (
-        np.quantile((tied.sum(axis=other) * axis).sum(axis=1) / tied.sum(axis=(1, 2)), (0.025, 0.975)).tolist()
-        for other in (2, 1)
-    )
-    return tuple(of_lower), tuple(of_upper)
 
 
 # --- accepting, on the other half -------------------------------------------------------------------------------------

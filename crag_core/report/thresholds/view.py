@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Plateau
-from crag_core.experiments.thresholds.recommend import Recommendation, Span
+from crag_core.experiments.thresholds.recommend import Recommendation
 from crag_core.experiments.thresholds.threshold_board import Array, Board, Rates
 from crag_core.view.score_words import threshold_names
 
@@ -99,11 +99,6 @@ def _lines(found: Recommendation, is_own: bool, names: Names) -> Iterator[str]:
         yield f"{who} were chosen on {chosen} and judged on {others}."
     if found.plateau:
         yield _describe_plateau(found, found.plateau, names)
-    if found.drawn:
-        spans = zip(names, found.drawn, strict=True)
-        best = (f"the best {name} {_span(span, 'is', 'lies between', 'and')}" for name, span in spans)
-        aside = " (without the promise)" if found.guaranteed else ""
-        yield f"Resampled questions, 95%{aside}: {', '.join(best)}."
     web = found.compared[0].rates.web if found.compared else None
     if web is not None and web.value >= _NEARLY_ALL:
         yield (
@@ -138,13 +133,13 @@ def _describe_plateau(found: Recommendation, plateau: Plateau, names: Names) -> 
     (low, high), (first, last) = spans
     every = "" if count == (high - low + 1) * (last - first + 1) else ", though not in every combination"
     ends = ((float(found.grid[begin]), float(found.grid[end])) for begin, end in spans)
-    reach = " and ".join(f"{name} {_span(one, 'of', 'from', 'to')}" for name, one in zip(names, ends, strict=True))
+    reach = " and ".join(f"{name} {_span(one)}" for name, one in zip(names, ends, strict=True))
     return f"{start} all thresholds do as well with {reach}{every}."
 
 
-def _span(ends: Span, one: str, start: str, end: str) -> str:
+def _span(ends: tuple[float, float]) -> str:
     first, last = readable(*ends)
-    return f"{one} {first}" if ends[0] == ends[1] else f"{start} {first} {end} {last}"
+    return f"of {first}" if ends[0] == ends[1] else f"from {first} to {last}"
 
 
 def compared_rows(found: Recommendation, names: Names = NAMES) -> list[dict[str, str]]:
