@@ -8,10 +8,11 @@ the passages with that sentence count as not indexed; what is about something el
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import lru_cache
+from itertools import zip_longest
 from random import Random
 
 from crag_core.base.text.sentences import split
@@ -32,8 +33,6 @@ _EDGE = r"[^\W\u0e00-\u0fff\u3040-\u9fff]"
 _END = re.compile(r"""[.。．।۔॥։።]["'”’“»«)\]」』）]*$""")
 _STEM = 6
 """Letters of a word that are compared, so that endings do not matter."""
-_CLEAR = 3
-"""Words that a question must share with its sentence to be clear in any collection; with fewer it must be unique."""
 _MADE = re.compile(r"[Mm]ade from the sentence: “(.*)”", re.DOTALL)
 
 
@@ -73,16 +72,23 @@ def draft(
     """
     random, count = Random(seed), max(count, 0)
     corpus = _Corpus(passages)
-    drafts = _first(corpus.drafts(random), count - count // 4)
-    can_miss = [one for one, can_miss in drafts.items() if can_miss]
+    drafts: dict[LabelledQuestion, bool] = {}
+    used: set[str] = set()
+    for one, is_missable in corpus.drafts(random):
+        if len(drafts) >= count - count // 4:
+            break
+        own = {fold(sentence_of(one)), fold(one.question)}
+        if not own & used:
+            drafts[one] = is_missable
+            used |= own
+    can_miss = [one for one, can in drafts.items() if can]
     near = random.sample(can_miss, min(count // 4, len(drafts) // 3, len(can_miss)))
     others = [one for one in random.sample(off_corpus, len(off_corpus)) if not corpus.is_about(one)]
-    asked = {fold(one.question) for one in drafts}
-    fresh = dict.fromkeys(one for one in others if fold(one) not in asked)
+    fresh = list(dict.fromkeys(one for one in others if fold(one) not in used))
     return (
         *(one for one in drafts if one not in near),
         *map(_near_miss, near),
-        *(_off_corpus(one) for one in list(fresh)[: min(count // 4, (len(drafts) + 1) // 3)]),
+        *map(_off_corpus, fresh[: min(count // 4, (len(drafts) + 1) // 3)]),
     )
 
 
@@ -90,11 +96,6 @@ def sentence_of(question: LabelledQuestion) -> str:
     """The sentence that a question was drafted from, white space aside; "" where it was made in another way."""
     made = _MADE.search(question.note) if question.origin is Origin.DRAFTED else None
     return made.group(1) if made else ""
-
-
-def _answered(question: str, answer: str, sentence: str, document: str) -> LabelledQuestion:
-    note = f"Search words made from the sentence: “{' '.join(sentence.split())}”"
-    return LabelledQuestion(question, Expected.CORRECT, (answer,), document, origin=Origin.DRAFTED, note=note)
 
 
 def _near_miss(one: LabelledQuestion) -> LabelledQuestion:
@@ -107,71 +108,34 @@ def _off_corpus(question: str) -> LabelledQuestion:
     return LabelledQuestion(question, Expected.INCORRECT, origin=Origin.DRAFTED, note=note)
 
 
-def _first(drafts: Iterator[_Draft], count: int) -> dict[LabelledQuestion, bool]:
-    """Of one sentence only one question, and each question once; with the flag of each."""
-    found: dict[LabelledQuestion, bool] = {}
-    used: set[str] = set()
-    while len(found) < count and (draft := next(drafts, None)):
-        one, can_miss = draft
-        own = {fold(sentence_of(one)), fold(one.question)}
-        if not own & used:
-            found[one] = can_miss
-            used |= own
-    return found
-
-
 _Draft = tuple[LabelledQuestion, bool]
 """And whether without its sentence the documents are still about the question, and do not answer it."""
 
 
-class _Document:
-    """`pieces`, by their folded text, are there once each, though passages overlap; the value tells the plain ones."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.texts: list[str] = []
-
-    @cached_property
-    def pieces(self) -> dict[str, tuple[str, bool]]:
-        found = (item for text in self.texts for item in pieces(text).items())
-        return {fold(piece): (piece, is_plain) for piece, is_plain in found}
-
-    @cached_property
-    def stems(self) -> dict[str, frozenset[str]]:
-        return {folded: _stems(folded) for folded in self.pieces}
-
-    def is_clear(self, stems: frozenset[str], answer: re.Pattern[str], folded: str) -> bool:
-        """Whether question and answer belong to this sentence, and to no other of the document."""
-        shared = len(stems & self.stems[folded])
-        others = [other for other in self.pieces if other != folded and other not in folded]
-        return len(answer.findall(folded)) <= 1 and not any(
-            answer.search(other) or len(stems & self.stems[other]) >= shared for other in others
-        )
-
-
 class _Corpus:
-    """The passages by document, and which words occur where."""
+    """The passages, which words occur where, and the pieces of each document.
+
+    `pieces`, by document and folded text, are there once each, though passages overlap; the value tells the plain ones.
+    """
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         there = [passage for passage in passages if passage.text.strip()]
         self.texts = [fold(passage.text) for passage in there]
         self.owners = [passage.document_id or passage.source for passage in there]
+        self.sources = dict(zip(reversed(self.owners), (one.source for one in reversed(there)), strict=True))
         self.places: dict[str, list[int]] = defaultdict(list)
-        self.documents: dict[str, _Document] = {}
+        self.pieces: dict[str, dict[str, tuple[str, bool]]] = {owner: {} for owner in self.owners}
         for number, (owner, passage) in enumerate(zip(self.owners, there, strict=True)):
-            self.documents.setdefault(owner, _Document(passage.source)).texts.append(passage.text)
+            found = pieces(passage.text).items()
+            self.pieces[owner] |= {fold(piece): (piece, is_plain) for piece, is_plain in found}
             for stem in _stems(self.texts[number]):
                 self.places[stem].append(number)
 
     def drafts(self, random: Random) -> Iterator[_Draft]:
         """The documents in turn, in an order of chance, until none has another one."""
-        owners = random.sample([*self.documents], len(self.documents))
-        left = deque(self._of_document(owner, random) for owner in owners)
-        while left:
-            source = left.popleft()
-            if found := next(source, None):
-                yield found
-                left.append(source)
+        owners = random.sample([*self.pieces], len(self.pieces))
+        for turn in zip_longest(*(self._of_document(owner, random) for owner in owners)):
+            yield from filter(None, turn)
 
     def is_about(self, question: str) -> bool:
         """Whether most of what a question is about stands together somewhere, or nothing is known of its subject."""
@@ -182,34 +146,36 @@ class _Corpus:
         """By the number of a passage, how many of `stems` it holds."""
         return Counter(number for stem in stems for number in self.places.get(stem, ()))
 
-    def _rarity(self, word: str) -> int:
-        return self._met(_stems(word)).total()
-
     def _of_document(self, owner: str, random: Random) -> Iterator[_Draft]:
-        pieces = self.documents[owner].pieces
-        plain = [folded for folded, (_, is_plain) in pieces.items() if is_plain]
+        plain = [folded for folded, (_, is_plain) in self.pieces[owner].items() if is_plain]
         found = (self._drafted(owner, folded) for folded in random.sample(plain, len(plain)))
         yield from filter(None, found)
 
     def _drafted(self, owner: str, folded: str) -> _Draft | None:
-        document = self.documents[owner]
-        sentence, _ = document.pieces[folded]
-        asked = search_words(sentence, self._rarity)
-        if asked is None or asked.answer not in sentence:
+        """None where a sentence states nothing, or question and answer do not belong to it and no other piece."""
+        sentence = self.pieces[owner][folded][0]
+        question, said = search_words(sentence, lambda word: self._met(_stems(word)).total()) or ("", "")
+        if not question or said not in sentence:
             return None
-        stems, answer = _stems(asked.question), standing(asked.answer)
-        if not stems or not document.is_clear(stems, answer, folded):
+        stems, answer = _stems(question), standing(said)
+        shared = len(stems & _stems(folded))
+        others = (other for other in self.pieces[owner] if other not in folded)
+        if not shared or len(answer.findall(folded)) > 1:
             return None
-        shared = len(stems & document.stems[folded])
+        if any(answer.search(other) or len(stems & _stems(other)) >= shared for other in others):
+            return None
         met = {number: count for number, count in self._met(stems).items() if folded not in self.texts[number]}
-        if shared < _CLEAR - (len(stems) not in met.values()):
-            return None
         half = max(2, (len(stems) + 1) // 2)
         is_answered = any(count >= half and answer.search(self.texts[number]) for number, count in met.items())
         is_met = any(count >= half or self.owners[number] == owner for number, count in met.items())
-        return _answered(asked.question, asked.answer, sentence, document.source), is_met and not is_answered
+        note = f"Search words made from the sentence: “{' '.join(sentence.split())}”"
+        drafted = LabelledQuestion(
+            question, Expected.CORRECT, (said,), self.sources[owner], origin=Origin.DRAFTED, note=note
+        )
+        return drafted, is_met and not is_answered
 
 
+@lru_cache(10_000)
 def _stems(text: str) -> frozenset[str]:
     """The words of a text that tell what it is about, without their endings."""
     content = (word for word in words(text) if word not in little_words())

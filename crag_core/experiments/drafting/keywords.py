@@ -5,20 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
 from crag_core.base.data_files import DATA
 from crag_core.base.text.words import COMMON_WORDS, script_of, words
-
-
-@dataclass(frozen=True)
-class Asked:
-    """`answer` stands in the sentence, white space aside, and answers `question`."""
-
-    question: str
-    answer: str
-
 
 FEWEST, MOST = 3, 5
 """Words of a query."""
@@ -50,8 +40,9 @@ def little_words() -> frozenset[str]:
     return COMMON_WORDS | frozenset((DATA / "little-words.txt").read_text("utf-8").split())
 
 
-def search_words(sentence: str, rarity: Callable[[str], int]) -> Asked | None:
-    """The content words of `sentence` without the fact that they lead to; None where it states none, or says little.
+def search_words(sentence: str, rarity: Callable[[str], int]) -> tuple[str, str] | None:
+    """The content words of `sentence` without the fact that they lead to, and that fact, white space aside; None where
+    it states none, or says little.
 
     `rarity` counts how often a lower-case word occurs in the collection: names and rare words say most.
     """
@@ -70,7 +61,7 @@ def search_words(sentence: str, rarity: Callable[[str], int]) -> Asked | None:
     ranked = sorted(said, key=lambda word: (word != unit, not word[0].isupper(), rarity(word.lower()), -len(word)))
     query = " ".join(word for word in said if word in ranked[:MOST])
     is_sound = len(said) >= FEWEST and found.group().casefold() not in query.casefold()
-    return Asked(query, found.group()) if is_sound else None
+    return (query, found.group()) if is_sound else None
 
 
 def _is_fact(match: re.Match[str]) -> bool:
