@@ -1,4 +1,4 @@
-"""Sets of which a part of the documents is not indexed but stands in an offline web, as folders that `open_set` reads.
+"""Sets of which a part of the documents is not indexed but stands in an offline web, as folders that `read_set` reads.
 
 What only such a document answers becomes a question that the documents do not answer, and the web does.
 """

@@ -25,10 +25,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.evaluator import DATA, show
 from benchmarks.held_out import HeldOut, as_published, leaflet_set, route_set
-from benchmarks.running import HOME, SMALL, open_held_out, run_configurations, serving
+from benchmarks.running import HOME, SMALL, Opened, open_held_out, run_configurations, serving
 from benchmarks.tables import Cell, Table
 from crag_core.app.choice import Configuration, read_configurations
-from crag_core.app.cli.options import Opened
 from crag_core.app.workbench import Workbench
 from crag_core.evaluators.policies import OWN_JUDGE, PLAIN, load_policies
 from crag_core.experiments.comparison import table as measured

@@ -56,20 +56,19 @@ def calibrate(
     name: str,
     labelled: LabelledSet | None = None,
     *,
-    bench: Workbench | None = None,
     cancel: Event | None = None,
     on_progress: OnSetProgress = lambda progress: None,
     tell: OnStatus = no_status,
     take_turn: TakeTurn = at_once,
 ) -> KeptEvaluator:
-    """Grade `labelled` over the documents of `bench` (None: the sample's questions and documents), and keep the
-    calibration in the home of `workbench`. What was graded is kept too, so that a stopped one goes on.
+    """Grade `labelled` over the documents of `workbench` (None: the sample's questions, over its own documents), and
+    keep the calibration in its home. What was graded is kept too, so that a stopped one goes on.
 
     The newest files of the hub count, and stay those that are used until the next calibration. Raises `CragError`.
     """
     cancel = cancel or Event()
     judge = NamedEvaluator(parse_name(name), tell=tell)
-    bench = bench or (workbench if labelled else sample_bench(workbench, tell, cancel))
+    bench = workbench if labelled else sample_bench(workbench, tell, cancel)
     labelled = labelled or sample_questions()
     policy = workbench.policy(DEFAULT)
     choice = Choice(policy, judge.card.name, top_k=bench.config.top_k, collection=labelled.collection)

@@ -10,13 +10,13 @@ import pytest
 
 from benchmarks import quality
 from benchmarks.held_out import route_set
+from benchmarks.public_sets import read_set
 from benchmarks.quality import answers_of, counts_of
 from crag_core.app import workbench
 from crag_core.base.types.decisions import Action
 from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.table import Table
-from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from tests.benchmarks.test_sets import write_set
 from tests.word_embedder import WordEmbedder
@@ -50,22 +50,18 @@ def write_data(folder: Path) -> Path:
     return folder
 
 
-def read(folder: Path) -> Any:
-    return read_set(*((folder / name).read_bytes() for name in ("queries.jsonl", "corpus.jsonl", "qrels.tsv")))
-
-
 # --- what is held out -----------------------------------------------------------------------------------------------
 
 
 def test_all_documents_of_a_title_go_to_the_web_and_their_questions_are_not_answered(tmp_path: Path) -> None:
     held = route_set(write_data(tmp_path) / "dev", tmp_path / "made")
-    found = read(held.folder)
+    found = read_set(held.folder)
     assert len(found.documents) == 8, "a fifth of five titles, with both of its documents"
-    away = [one for one in found.questions if one.expected is Expected.UNANSWERABLE]
-    answered = [one for one in found.questions if one.expected is Expected.CORRECT]
+    away = [one for one in found.labelled.questions if one.expected is Expected.UNANSWERABLE]
+    answered = [one for one in found.labelled.questions if one.expected is Expected.CORRECT]
     assert len(answered) == 8 and all(one.document in dict(found.documents) for one in answered)
     assert [len(one.answers) for one in away] == [1, 1, 0], "with their answers, which the web may bring; then q-near"
-    assert [one.note for one in found.questions if one.expected is Expected.INCORRECT] == ["q-far"]
+    assert [one.note for one in found.labelled.questions if one.expected is Expected.INCORRECT] == ["q-far"]
     assert held.web is not None
     pages = [json.loads(line) for line in held.web.read_text("utf-8").splitlines()]
     assert len(pages) == 3 and {page["title"] for page in pages[:2]} <= set(TOWNS) and pages[2]["title"] == "W"

@@ -22,7 +22,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("evaluator", metavar="hf:NAME", help=SHOWN_FORMS)
     parser.add_argument(
         "--set", metavar="SET",
-        help=f"a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl; default: {SAMPLE}, the "
+        help=f"a kept set by name, or a CSV or JSONL file; default: {SAMPLE}, the "
         "questions about the sample documents, for which nothing of yours is indexed or changed",
     )  # fmt: skip
     parser.set_defaults(command=run)
@@ -31,12 +31,12 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(options: argparse.Namespace) -> int:
     name = str(parse_name(options.evaluator))
     workbench = Workbench()
-    opened = open_set(options.set, workbench) if options.set not in (None, SAMPLE) else None
+    labelled = open_set(options.set, workbench) if options.set not in (None, SAMPLE) else None
     cancel = Event()
     with interruptible(cancel, "is graded"):
         kept = calibrate(
-            workbench, name, opened.labelled if opened else None, bench=opened.workbench if opened else None,
-            cancel=cancel, on_progress=Progress("graded"), tell=lambda line: print(line, file=sys.stderr),
+            workbench, name, labelled, cancel=cancel, on_progress=Progress("graded"),
+            tell=lambda line: print(line, file=sys.stderr),
         )  # fmt: skip
     print(told(kept))
     return 0

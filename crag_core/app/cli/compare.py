@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from crag_core.app.choice import KEYS, Configuration, read_configurations
-from crag_core.app.cli.options import Opened, add_set, count, interruptible, open_set, search_in, write_file
+from crag_core.app.cli.options import add_set, count, interruptible, open_set, search_in, write_file
 from crag_core.app.cli.tune import Progress
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import CragError
@@ -23,7 +23,7 @@ from crag_core.experiments.batch import Keeper
 from crag_core.experiments.comparison.outcome import Outcome
 from crag_core.experiments.comparison.run_configurations import Contender, run_set, warm_up
 from crag_core.experiments.comparison.table import Table, to_csv, to_data, to_text
-from crag_core.experiments.labelled.questions import LabelledQuestion
+from crag_core.experiments.labelled.questions import LabelledQuestion, LabelledSet
 from crag_core.pipeline.run import now
 from crag_core.report.comparison import Comparison, described, render_comparison
 
@@ -49,10 +49,10 @@ def add_commands(commands: Any) -> None:
 def compare(options: argparse.Namespace) -> int:
     workbench = Workbench()
     wanted = read_configurations(options.configurations or [PLAIN, DEFAULT], workbench)  # before anything takes long
-    opened = open_set(options.set, workbench)
-    workbench, collection = opened.workbench, search_in("", opened.labelled, opened.workbench)
+    labelled = open_set(options.set, workbench)
+    collection = search_in("", labelled, workbench)
     wanted = tuple(replace(one, choice=replace(one.choice, collection=collection)) for one in wanted)
-    questions = drawn(opened.labelled.questions, options.limit)
+    questions = drawn(labelled.questions, options.limit)
     contenders = [
         Contender(workbench.engine(one.choice, observed=False, cached=False), outcome_log(one, workbench, questions))
         for one in wanted
@@ -63,7 +63,6 @@ def compare(options: argparse.Namespace) -> int:
             questions,
             contenders,
             time.perf_counter,
-            judged=opened.judged,
             recorded=workbench.recorded(questions),
             cancel=cancel,
             on_progress=Progress("run"),
@@ -71,8 +70,8 @@ def compare(options: argparse.Namespace) -> int:
         )
     table = Table(questions, {one.name: each.keeper.load() for one, each in zip(wanted, contenders, strict=True)})
     lines = {one.name: _described(one, workbench) for one in wanted}
-    _write(options, table, Comparison(opened.labelled.name, now(), lines, command_of(options)))
-    print(heading(opened, table))
+    _write(options, table, Comparison(labelled.name, now(), lines, command_of(options)))
+    print(heading(labelled, table))
     print(to_text(table))
     if done.failed:
         hint = "What was run is kept; the same command tries them again."
@@ -101,9 +100,9 @@ def _described(one: Configuration, workbench: Workbench) -> str:
     return described(setup.settings, setup.web)
 
 
-def heading(opened: Opened, table: Table) -> str:
+def heading(labelled: LabelledSet, table: Table) -> str:
     gains = f"; the second lines tell what is certainly gained over {table.names[0]}" if len(table.names) > 1 else ""
-    return f"{opened.labelled.name}: {len(table.questions)} questions, intervals of 95 %{gains}\n"
+    return f"{labelled.name}: {len(table.questions)} questions, intervals of 95 %{gains}\n"
 
 
 def command_of(options: argparse.Namespace) -> str:

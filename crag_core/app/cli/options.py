@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 
-from crag_core.app.calibration import apart
 from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import read_input
 from crag_core.base.errors import BadRecord, UnknownName
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.policies import DEFAULT
-from crag_core.experiments.labelled.public_sets import read_set
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions
 from crag_core.experiments.logs.rows import LARGEST_MB
@@ -31,7 +27,7 @@ STREAM = "-"
 def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", required=True, metavar="SET",
-        help="a kept set by name, a CSV or JSONL file, or a folder with queries.jsonl and corpus.jsonl",
+        help="a kept set by name, or a CSV or JSONL file",
     )  # fmt: skip
 
 
@@ -97,32 +93,20 @@ def limit(text: str) -> int:
 # --- labelled sets ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A set, and the workbench with the documents that it is about; `judged` has the grades of files, by question."""
+def open_set(named: str, workbench: Workbench) -> LabelledSet:
+    """`named` is a kept set, or a CSV or JSONL file.
 
-    labelled: LabelledSet
-    workbench: Workbench
-    judged: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-
-
-def open_set(named: str, workbench: Workbench) -> Opened:
-    """`named` is a kept set, a CSV or JSONL file, or a folder with queries.jsonl and its own corpus.jsonl.
-
-    Such a corpus is indexed apart from the user's documents, once. Raises `BadRecord` with every row that is wrong,
-    `UnknownName` where there is no such set.
+    Raises `BadRecord` with every row that is wrong, `UnknownName` where there is no such set.
     """
     path = Path(named)
-    if named.strip() and os.path.isdir(named):  # False too for a path that the system does not take
-        return _open_folder(path, workbench)
     if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt"):
-        content = read_input(named, "labelled set", LARGEST_MB, "Name a file, a folder, or a set that is kept here.")
+        content = read_input(named, "labelled set", LARGEST_MB, "Name a file, or a set that is kept here.")
         read = read_questions(path.name, content)
     elif named in (known := workbench.experiments.set_names()):
         read = workbench.experiments.load_set(named)
     else:
         raise UnknownName.among("labelled set", named, known)
-    return Opened(_checked(path.stem if path.suffix else named, read), workbench)
+    return _checked(path.stem if path.suffix else named, read)
 
 
 @contextmanager
@@ -167,34 +151,6 @@ def _checked(name: str, read: Read) -> LabelledSet:
     if not read.questions:
         raise BadRecord(f"The labelled set {name!r} has no question.")
     return LabelledSet(name, read.questions)
-
-
-def _open_folder(folder: Path, workbench: Workbench) -> Opened:
-    def content(name: str) -> bytes:
-        file = folder / name
-        return file.read_bytes() if file.is_file() else b""
-
-    if not (folder / "queries.jsonl").is_file():
-        raise UnknownName(
-            f"Expected queries.jsonl in the folder {folder}, found none.", hint="Name a folder of a set, or a file."
-        )
-    found = read_set(content("queries.jsonl"), content("corpus.jsonl"), content("qrels.tsv"))
-    for remark in found.remarks:
-        print(f"note: {remark}", file=sys.stderr)
-    own = workbench
-    if found.documents:
-        own = apart(workbench, folder.name)
-        _index(own, found.documents)
-    return Opened(LabelledSet(folder.name, found.questions), own, found.graded)
-
-
-def _index(workbench: Workbench, documents: tuple[tuple[str, str], ...]) -> None:
-    """Those that are not there yet; what a kill interrupted is finished."""
-    there = {document.name for document in workbench.store.documents()}
-    missing = [(name, text.encode("utf-8")) for name, text in documents if name not in there and text.strip()]
-    if missing:
-        print(f"indexing {len(missing)} documents of the set", file=sys.stderr)
-        workbench.store.ingest(missing)
 
 
 def write_file(path: Path, text: str, what: str) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from crag_core.app.choice import Request, choose
 from crag_core.app.cli.options import (
-    Opened,
     add_choice,
     add_set,
     confidence,
@@ -31,7 +30,7 @@ from crag_core.base.serialization import to_plain
 from crag_core.base.text.display import readable
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
-from crag_core.experiments.labelled.questions import Expected, Gradable
+from crag_core.experiments.labelled.questions import Expected, Gradable, LabelledSet
 from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.objective import Costs, Objective
@@ -83,7 +82,8 @@ def add_commands(commands: Any) -> None:
 class Graded:
     """A labelled set graded under a choice."""
 
-    opened: Opened
+    labelled: LabelledSet
+    workbench: Workbench
     choice: Choice
     conditions: Conditions
     board: Board
@@ -104,7 +104,7 @@ def tune(options: argparse.Namespace) -> int:
     if options.confidence and options.objective.most_wrong is None:
         raise WrongUse('--confidence goes with a limit, such as --objective "confidently wrong <= 5%".')
     graded = grade(options)
-    workbench, policy = graded.opened.workbench, graded.board.policy
+    workbench, policy = graded.workbench, graded.board.policy
     start = workbench.suited(workbench.policy(policy.name), graded.choice.evaluator)
     shipped = start.lower, start.upper
     others = (("shipped", *shipped), *((one.name, one.lower, one.upper) for one in policy.presets))
@@ -113,7 +113,7 @@ def tune(options: argparse.Namespace) -> int:
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
     print(advice(found))
-    name = options.save or (options.out.stem if options.out else graded.opened.labelled.name)
+    name = options.save or (options.out.stem if options.out else graded.labelled.name)
     if not found.keeps_limit:
         return NOT_KEPT
     preset = _preset(name, graded, found, found.reason(options.objective.describe(options.confidence)))
@@ -129,14 +129,14 @@ def grade(options: argparse.Namespace) -> Graded:
     """Open the set, grade what is not graded yet, and put it under the chosen policy."""
     workbench = Workbench()
     choice = choose(workbench, Request.of(options))
-    opened = open_set(options.set, workbench)
-    workbench, questions = opened.workbench, opened.labelled.questions
-    choice = replace(choice, collection=search_in(options.collection, opened.labelled, workbench))
+    labelled = open_set(options.set, workbench)
+    questions = labelled.questions
+    choice = replace(choice, collection=search_in(options.collection, labelled, workbench))
     engine = workbench.engine(choice, observed=False)
     conditions = grade_questions(questions, engine, workbench)
     found = cases(questions, workbench.experiments.scores(conditions).load())
     board = Board(choice.policy, found, engine.settings.evaluator, writer=choice.model != EXTRACTIVE)
-    return Graded(opened, choice, conditions, board)
+    return Graded(labelled, workbench, choice, conditions, board)
 
 
 def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, workbench: Workbench) -> Conditions:
@@ -155,8 +155,8 @@ def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, work
 
 
 def _preset(name: str, graded: Graded, found: Recommendation, why: str) -> TunedPreset:
-    policy, of_set = graded.board.policy.with_thresholds(found.lower, found.upper), graded.opened.labelled
-    return preset_of(name, policy, graded.conditions, of_set, len(graded.board), reason=why, created=now())
+    policy = graded.board.policy.with_thresholds(found.lower, found.upper)
+    return preset_of(name, policy, graded.conditions, graded.labelled, len(graded.board), reason=why, created=now())
 
 
 def _broken(options: argparse.Namespace, rates: Rates) -> Iterator[str]:
@@ -202,7 +202,7 @@ def figures(graded: Graded, rates: Rates) -> dict[str, Any]:
     board, policy = graded.board, graded.board.policy
     table = zip(Expected, confusion(board, board.actions()).tolist(), strict=True)
     return {
-        "set": graded.opened.labelled.name,
+        "set": graded.labelled.name,
         "questions": len(board),
         "policy": policy.name,
         "lower": policy.lower,
