@@ -76,7 +76,7 @@ def calibrate(
     conditions = bench.conditions(engine, labelled.questions)
     log = workbench.experiments.scores(conditions)
     done = score(
-        labelled.questions, engine, log, time.monotonic, workers=1, sentences=False, cancel=cancel,
+        labelled.questions, engine, log, time.monotonic, workers=1, cancel=cancel,
         on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
     )  # fmt: skip
     if done.failed or done.done < done.total:

@@ -15,7 +15,6 @@ from crag_core.base import errors
 from crag_core.base.concurrency import remembered
 from crag_core.base.errors import BadRecord, CragError, Stopped
 from crag_core.base.protocols import Cancel, Clock
-from crag_core.base.text.words import fold
 from crag_core.base.types.passages import Logged, Passage
 from crag_core.experiments.labelled.graded import ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Gradable
@@ -129,7 +128,6 @@ def score(
     clock: Clock,
     *,
     workers: int = 1,
-    sentences: bool = True,
     recorded: Recorded | None = None,
     cancel: Event | None = None,
     on_progress: OnSetProgress = lambda scoring: None,
@@ -137,8 +135,7 @@ def score(
 ) -> SetProgress:
     """Grade what `keeper` does not hold yet; what is graded is kept at once, so that a kill loses what was under way.
 
-    `sentences`: score those of passages that hold a known answer too, and of a log's record those of all. Raises as
-    `run_batch` does.
+    Of a log's record its sentences are scored too. Raises as `run_batch` does.
     """
     cancel, logs = cancel or Event(), recorded or {}
     known = keeper.keys()
@@ -150,7 +147,7 @@ def score(
             own = prepared(engine, asked, logs)
         except BadRecord as error:
             return error
-        trace = _grade(asked, own, sentences, Run(cancel=cancel))
+        trace = _grade(asked, own, Run(cancel=cancel))
         failure = failure_of(trace)
         if failure is None:
             keeper.add(scored_from(trace, asked), trace)
@@ -185,11 +182,8 @@ def failure_of(trace: Trace) -> CragError | None:
     return errors.kind_named(failure.error)(failure.summary, hint=failure.hint) if failure.error else Stopped("")
 
 
-def _grade(asked: Gradable, engine: QuestionRunner, sentences: bool, run: Run) -> Trace:
+def _grade(asked: Gradable, engine: QuestionRunner, run: Run) -> Trace:
     trace = engine.grade(asked.question, run)
-    answers = tuple(filter(None, map(fold, asked.answers)))
-    there = trace.passages or ()
-    holding = tuple(one for one in there if asked.log or any(answer in fold(one.text) for answer in answers))
-    if sentences and holding and trace.failure is None:
-        trace = engine.score_strips(trace, holding, run)
+    if asked.log and trace.passages and trace.failure is None:
+        trace = engine.score_strips(trace, trace.passages, run)
     return trace

@@ -40,7 +40,7 @@ _NAME = re.compile(r"[^\W_][\w .-]{0,58}[^\W]|[^\W_]")
 _NOT_IN_NAMES = re.compile(r"[^\w .-]+")
 _LONGEST_NAME = 60
 _MOST_LOGS = 8  # in memory
-_GONE = {"label", "known", "exact", "f1", "beyond"}
+_GONE = {"strips", "label", "known", "exact", "f1", "beyond"}
 SETS, PRESETS, LOGS, EVALUATORS = "sets", "presets", "logs", "evaluators"
 KINDS = {SETS: "labelled set", PRESETS: "preset", LOGS: "log", EVALUATORS: "evaluator"}
 SCORES, OUTCOMES = "scores", "outcomes"
@@ -109,7 +109,7 @@ class OutcomeLog(Generic[Facts]):
 
 
 def _without_gone(plain: dict[str, Any]) -> dict[str, Any]:
-    """Without measures of earlier versions, which nothing reads any more."""
+    """Without facts of earlier versions, which nothing reads any more."""
     return {name: value for name, value in plain.items() if name not in _GONE}
 
 

@@ -71,19 +71,6 @@ def test_passages_that_hold_the_hidden_text_count_as_not_indexed() -> None:
     assert questions(1)[0].key != hidden.key
 
 
-def test_sentences_are_scored_where_a_known_answer_stands() -> None:
-    bench, book = Bench(), Book()
-    bench.found = (passage("p1", f"{USEFUL} It rains."), passage("p2", "Nothing here. Nothing there."))
-    asked = replace(questions(1)[0], answers=(USEFUL.upper(),))
-    score([asked], bench.pipeline, book, bench.clock)
-    ((scored, _),) = book.rows.values()
-    assert scored.strips and [strip.answers for strip in scored.strips] == [True, False]
-    assert bench.counts["strips"] == 2
-    bench.forget_counts()
-    score([replace(asked, question="Another?")], bench.pipeline, book, bench.clock, sentences=False)
-    assert bench.counts["strips"] == 0
-
-
 def test_a_stop_keeps_what_was_graded_and_the_next_time_goes_on() -> None:
     bench, book, cancel = Bench(), Book(), threading.Event()
 

@@ -154,9 +154,8 @@ def test_nothing_is_graded_or_retrieved_after_the_grading(graded: AppTest, monke
 
     monkeypatch.setattr(EmbeddingEvaluator, "grade", fail)
     monkeypatch.setattr(HybridRetriever, "retrieve", fail)
-    for picture in ("Routes", "All policies", "Scores", "Sentences"):
+    for picture in ("Routes", "All policies", "Scores"):
         look(app, "tune_look", picture)
-    assert "keeps 1 of 1 sentence with an answer" in texts(app) and app.get("vega_lite_chart")
     look(app, "tune_way", "By a limit on wrong answers")
     choose(app, policy="signals")
     assert not app.exception

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
 from crag_core.base.text.display import counted, shortened
@@ -11,13 +10,11 @@ from crag_core.experiments.statistics.curves import auroc
 from crag_core.experiments.statistics.intervals import Estimate
 from crag_core.experiments.thresholds.threshold_board import (
     ACTIONS,
-    KEPT,
     Array,
     Board,
     Rates,
     confusion,
     rate,
-    sentence_curve,
 )
 from crag_core.report.thresholds.view import compared_scores, describe_effort, rate_figures
 from ui.run.verdict import COLOURS, ICONS
@@ -30,7 +27,7 @@ from ui.shell.text import plain
 from ui.tune import charts, tune_state
 from ui.tune.tune_state import Seen
 
-SCORES, ROUTES, SENTENCES, POLICIES = "Scores", "Routes", "Sentences", "All policies"
+SCORES, ROUTES, POLICIES = "Scores", "Routes", "All policies"
 _SHARES = {"answered": "answered", "confidently_wrong": "confidently wrong", "web": "web rate"}
 
 
@@ -106,7 +103,6 @@ def draw_figures(seen: Seen) -> None:
     views = {
         SCORES: lambda: _draw_scores(board),
         ROUTES: lambda: draw_routes(seen, board, actions),
-        SENTENCES: lambda: _draw_sentences(seen),
         POLICIES: lambda: _draw_policies(seen, rates),
     }
     chosen = st.segmented_control("What to look at", list(views), default=SCORES, required=True, key="tune_look")
@@ -165,28 +161,6 @@ def _draw_scores(board: Board) -> None:
     if settled:
         st.caption(f"{counted(settled, 'question')} without a score to compare: no threshold decides them.")
     st.caption("Above the line: answerable. Below: not answerable. Move the thresholds in the sidebar.")
-
-
-def _draw_sentences(seen: Seen) -> None:
-    found = sentence_curve(seen.graded)
-    if found is None:
-        st.info("This needs questions with `answers` that a chunk holds word for word.", icon=":material/info:")
-        return
-    now = app_state.policy().cutoff
-    at, best = (int(np.abs(found.cutoffs - cutoff).argmin()) for cutoff in (now, found.best))
-    kept, at_best = (round(found.answers[place] * found.holding) for place in (at, best))
-    other = f"**{found.best:.2f}** would keep {at_best} of them and {found.text[best]:.0%} of the text."
-    if found.answers[best] < KEPT:
-        other = f"No cut-off keeps {KEPT:.0%} of them."
-    st.markdown(
-        f"Your cut-off **{now:.2f}** keeps {kept} of {counted(found.holding, 'sentence')} with an answer and "
-        f"{found.text[at]:.0%} of the text. {other}"
-    )
-    lines = {"% of the answers": 100 * found.answers, "% of the text": 100 * found.text}
-    st.line_chart(
-        {"sentence cut-off": found.cutoffs} | lines, x="sentence cut-off", y_label="kept", height=300,
-        alt="What each cut-off keeps of the sentences with an answer and of the text",
-    )  # fmt: skip
 
 
 def _draw_policies(seen: Seen, now: Rates) -> None:

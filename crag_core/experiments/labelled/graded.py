@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from crag_core.base import serialization
-from crag_core.base.text.words import fold
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage, Scores
 from crag_core.base.types.steps import Usage
@@ -63,20 +62,11 @@ def conditions_of(settings: RunSettings, corpus: str) -> Conditions:
 
 
 @dataclass(frozen=True)
-class StripFact:
-    """A strip without its text: its score, its length in characters, and whether a known answer stands in it."""
-
-    score: float | None
-    length: int
-    answers: bool
-
-
-@dataclass(frozen=True)
 class ScoredQuestion:
     """One first retrieval and its grades. `key` is that of the labelled question.
 
-    `passages` have no text and `grades` no raw reply: the run `run_id` has both. `strips` is None where sentences were
-    not scored. `seconds` is what retrieval and grading took.
+    `passages` have no text and `grades` no raw reply: the run `run_id` has both. `seconds` is what retrieval and
+    grading took.
     """
 
     key: str
@@ -84,7 +74,6 @@ class ScoredQuestion:
     passages: tuple[Passage, ...]
     grades: tuple[Grade, ...] | None
     signals: Scores = ()
-    strips: tuple[StripFact, ...] | None = None
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
 
@@ -98,12 +87,7 @@ class Case:
 
 
 def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
-    """Of a run that retrieved and graded, and perhaps scored sentences."""
-    answers = tuple(filter(None, map(fold, asked.answers)))
-    strips = [
-        StripFact(strip.score, len(strip.text), any(answer in fold(strip.text) for answer in answers))
-        for strip in trace.strips or ()
-    ]
+    """Of a run that retrieved and graded."""
     grades = [replace(grade, reason="", raw=None, cause=grade.cause[:200]) for grade in trace.grades or ()]
     return ScoredQuestion(
         key=asked.key,
@@ -111,7 +95,6 @@ def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
         passages=tuple(replace(passage, text="") for passage in trace.passages or ()),
         grades=None if trace.grades is None else tuple(grades),
         signals=trace.measured(trace.settings.policy),
-        strips=None if trace.strips is None else tuple(strips),
         seconds=trace.seconds,
         usage=trace.usage,
     )

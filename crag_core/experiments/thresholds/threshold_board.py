@@ -29,8 +29,6 @@ Array = np.ndarray[Any, Any]
 ACTIONS = tuple(Action)
 CORRECT, AMBIGUOUS, INCORRECT = range(3)
 """Places in `ACTIONS`; so an action is a column of every table here."""
-KEPT = 0.95
-"""Of the sentences that answer: what a good cut-off keeps."""
 
 
 class ComparedScores(NamedTuple):
@@ -247,36 +245,3 @@ def confusion(board: Board, actions: Array) -> Array:
 
 def _share(hits: Array, among: Array) -> Estimate | None:
     return proportion(int((hits & among).sum()), int(among.sum()))
-
-
-# --- the cut-off of sentences -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class SentenceCurve:
-    """By cut-off, in hundredths from 0 to 1: the share of the characters, and of the sentences with an answer, that
-    score above it, `holding` having an answer. `best` is the highest cut-off that keeps `KEPT` of the answers, 0 where
-    none does."""
-
-    cutoffs: Array
-    text: Array
-    answers: Array
-    best: float
-    holding: int
-
-
-def sentence_curve(cases: Sequence[Case]) -> SentenceCurve | None:
-    """None where no scored sentence holds an answer, or all do. One without a score is dropped by every cut-off."""
-    strips = [strip for case in cases for strip in case.scored.strips or ()]
-    answering = np.array([strip.answers for strip in strips], dtype=bool)
-    if not answering.any() or answering.all():
-        return None
-    scores = np.array([-1.0 if strip.score is None else strip.score for strip in strips])
-    lengths = np.array([strip.length for strip in strips], dtype=float)
-    cutoffs = np.round(np.linspace(0, 1, 101), 2)
-    above = scores[:, None] > cutoffs
-    text = (above * lengths[:, None]).sum(axis=0) / lengths.sum()
-    answers = above[answering].mean(axis=0)
-    enough = np.flatnonzero(answers >= KEPT)
-    best = float(cutoffs[enough[-1]]) if enough.size else 0.0
-    return SentenceCurve(cutoffs, text, answers, best, int(answering.sum()))
