@@ -67,11 +67,11 @@ def read_document(path_or_bytes: Path | str | bytes, name: str = "") -> tuple[Pa
     return pages
 
 
-def check_size(size: int, name: str, max_bytes: int = MAX_BYTES) -> None:
-    """Raises `DocumentRefused` for more than `max_bytes`."""
-    if size > max_bytes:
+def check_size(size: int, name: str) -> None:
+    """Raises `DocumentRefused` for more than `MAX_BYTES`."""
+    if size > MAX_BYTES:
         raise DocumentRefused(
-            f"{name}: {format_size(size)} is over the limit of {format_size(max_bytes)}.",
+            f"{name}: {format_size(size)} is over the limit of {format_size(MAX_BYTES)}.",
             hint="Split the document into smaller files and add those.",
         )
 
@@ -81,23 +81,23 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def load_content(path_or_bytes: Path | str | bytes, name: str, max_bytes: int = MAX_BYTES) -> bytes:
-    """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `max_bytes`."""
+def load_content(path_or_bytes: Path | str | bytes, name: str) -> bytes:
+    """The raw bytes; raises `DocumentRefused` when missing, unreadable, empty or larger than `MAX_BYTES`."""
     content = path_or_bytes
     if not isinstance(content, bytes):
         try:
             status = Path(content).stat()
             if not stat.S_ISREG(status.st_mode):
                 raise DocumentRefused(f"{name}: is no file but a folder, a device or a pipe.", hint="Add files only.")
-            check_size(status.st_size, name, max_bytes)
+            check_size(status.st_size, name)
             with open(content, "rb", opener=_open_at_once) as file:
-                content = file.read(max_bytes + 1) or b""
+                content = file.read(MAX_BYTES + 1) or b""
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise DocumentRefused(
                 f"{name}: cannot be read ({reason}).", hint="Check that the file exists and may be read."
             ) from error
-    check_size(len(content), name, max_bytes)
+    check_size(len(content), name)
     if not content:
         raise DocumentRefused(f"{name}: the file is empty (0 bytes).", hint="Save or download the file again.")
     return content
