@@ -14,7 +14,7 @@ from ui.session.keys import hand, kept, take
 from ui.shell.text import plain
 from ui.tune import labelling_state
 from ui.tune.grading_progress import draw_ended, draw_job
-from ui.tune.labelling_state import Labelling, Round
+from ui.tune.labelling_state import Labelling
 
 _LABELS = (Expected.CORRECT, Expected.AMBIGUOUS, Expected.INCORRECT)
 
@@ -27,7 +27,7 @@ def draw_labelling() -> None:
         draw_ended(ended, title="Not all questions were graded")
     if labelling_state.grading() is not None:
         _draw_running()
-    elif kept(Labelling).current is not None:
+    elif kept(Labelling).asked:
         _draw_table()
 
 
@@ -70,17 +70,17 @@ def _draw_running() -> None:
 @fragment()
 def _draw_table() -> None:
     """Labels are kept as they are chosen."""
-    found = kept(Labelling).current
-    if found is None:
+    found = kept(Labelling)
+    if not found.asked:
         st.rerun()
         return
     key = f"label_table_{fingerprint((found.name, [one.key for one in found.asked]))}"
-    rows = labelling_state.rows(found, key)
+    rows = labelling_state.rows(key)
     with st.container(border=True, key="label_round"):
         st.markdown(f"**Do your documents answer these?** Each label goes into “{plain(found.name)}” at once.")
         st.data_editor(
             rows, key=key, num_rows="fixed", hide_index=True, height=min(35 * (len(rows) + 1) + 3, 460),
-            disabled=["question", "best chunk", "score", "document"], on_change=_take_edits, args=(key, found),
+            disabled=["question", "best chunk", "score", "document"], on_change=_take_edits, args=(key,),
             column_config={
                 "label": st.column_config.SelectboxColumn(options=list(map(word, _LABELS)), width="small"),
                 "question": st.column_config.TextColumn(width="medium"),
@@ -91,9 +91,9 @@ def _draw_table() -> None:
         st.button("Finish", on_click=labelling_state.end, icon=":material/check:", key="label_end")
 
 
-def _take_edits(key: str, found: Round) -> None:
+def _take_edits(key: str) -> None:
     """For a callback: all cells that were changed since the table was drawn first."""
     edited = st.session_state[key]["edited_rows"]
     labels = {word(one): one for one in _LABELS}
     chosen = {int(row): labels.get(cells["label"]) for row, cells in edited.items() if "label" in cells}
-    labelling_state.label(found, chosen)
+    labelling_state.label(chosen)

@@ -34,22 +34,15 @@ _MOST_RUNS = 500
 _GRADING = "label_grading"
 
 
-@dataclass(frozen=True)
-class Round:
-    """The questions that are labelled for the set `name`, nearest to a threshold first."""
-
-    name: str
-    asked: tuple[UnlabelledQuestion, ...]
-
-
 @dataclass
 class Labelling:
-    """The round under way with its rows as drawn first, and the set and questions that one is chosen from."""
+    """Questions `waiting` to be chosen from for the set `name`; then those `asked`, the nearest to a threshold first,
+    with their rows as drawn first."""
 
-    current: Round | None = None
-    rows: list[dict[str, object]] = field(default_factory=list)
     name: str = ""
     waiting: tuple[UnlabelledQuestion, ...] = ()
+    asked: tuple[UnlabelledQuestion, ...] = ()
+    rows: list[dict[str, object]] = field(default_factory=list)
 
 
 def target() -> str:
@@ -86,7 +79,7 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
         return
     labelled_sets.start_grading(_GRADING, waiting)
     own = kept(Labelling)
-    own.name, own.waiting = name, waiting
+    own.name, own.waiting, own.asked = name, waiting, ()
 
 
 def grading() -> SetJob | None:
@@ -105,15 +98,15 @@ def take_graded() -> SetJob | None:
     scored = [facts[one.key] for one in graded]
     seen = [evidence_of(policy, one.passages, one.grades, one.signals) for one in scored]
     known = deciding_scores(policy, seen, policy.lower)
-    places = nearest(known, policy.lower, policy.upper)[:ROUND]
-    own.current = Round(own.name, tuple(graded[at] for at in places)) if places else None
+    own.asked = tuple(graded[at] for at in nearest(known, policy.lower, policy.upper)[:ROUND])
     return done
 
 
 @app_state.reporting()
-def label(found: Round, chosen: Mapping[int, Expected | None]) -> None:
-    """Keep the labels of questions, by their places in the round, at once; None: take it back."""
+def label(chosen: Mapping[int, Expected | None]) -> None:
+    """Keep the labels of questions, by their places among those asked, at once; None: take it back."""
     access.require_administrator()
+    found = kept(Labelling)
 
     def change(there: LabelledSet) -> LabelledSet:
         for at, expected in chosen.items():
@@ -130,30 +123,24 @@ def label(found: Round, chosen: Mapping[int, Expected | None]) -> None:
 
 def end() -> None:
     """For a callback."""
-    kept(Labelling).current = None
+    kept(Labelling).asked = ()
 
 
 # --- what is shown of a question --------------------------------------------------------------------------------------
 
 
-def rows(found: Round, key: str) -> list[dict[str, object]]:
+def rows(key: str) -> list[dict[str, object]]:
     """For the table of this key: as it was drawn first, since the browser adds what was changed since.
 
     Each question with its label then, and its chunk with the highest score that `upper` is compared with.
     """
     own = kept(Labelling)
     if key not in st.session_state:  # the table was not drawn before, or the page was left
-        own.rows = _rows(found)
+        labels = {question.key: word(question.expected) for question in tune_state.kept_set(own.name).questions}
+        own.rows = [
+            {"label": labels.get(one.key), "question": clean(one.question)} | _best_chunk(one) for one in own.asked
+        ]
     return own.rows
-
-
-def _rows(found: Round) -> list[dict[str, object]]:
-    labels = {question.key: question.expected for question in tune_state.kept_set(found.name).questions}
-    return [
-        {"label": word(labels[one.key]) if one.key in labels else None, "question": clean(one.question)}
-        | _best_chunk(one)
-        for one in found.asked
-    ]
 
 
 def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:

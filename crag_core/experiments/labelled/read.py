@@ -107,12 +107,12 @@ def _cell_of(answers: Sequence[str]) -> str:
 
 def expected_named(name: str) -> Expected | None:
     """None for a name that is not known; case, spaces and dashes do not matter."""
-    return _EXPECTED.get(_squeezed(name))
+    return _EXPECTED.get(squeezed(name))
 
 
 def label_named(name: str) -> Expected | None:
     """The same, or yes and no, as a column "answerable" has them."""
-    return expected_named(name) or _ANSWERABLE.get(_squeezed(name))
+    return expected_named(name) or _ANSWERABLE.get(squeezed(name))
 
 
 def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
@@ -171,7 +171,7 @@ def _columns(names: tuple[str, ...]) -> dict[str, str]:
     """By what it means, the name of the column that is read; the best name counts, of equal ones the first."""
     found: dict[str, tuple[int, str]] = {}
     for name in names:
-        meaning, rank = _MEANING.get(_squeezed(name), ("", 0))
+        meaning, rank = _MEANING.get(squeezed(name), ("", 0))
         if meaning and (meaning not in found or rank < found[meaning][0]):
             found[meaning] = rank, name
     return {meaning: name for meaning, (_, name) in found.items()}
@@ -229,7 +229,7 @@ def _label(value: Any) -> Expected:
         raise BadRecord("Expected a label, found none.", hint=f"Write one of {_SHOWN_LABELS}.")
     if (label := label_named(name)) is not None:
         return label
-    near = get_close_matches(_squeezed(name), _EXPECTED, n=1)
+    near = get_close_matches(squeezed(name), _EXPECTED, n=1)
     guess = f"Did you mean {word(_EXPECTED[near[0]])} ({_EXPECTED[near[0]]})? " if near else ""
     raise BadRecord(f"Expected one of {_SHOWN_LABELS}, found {_shown(name)}.", hint=f"{guess}Change the label.")
 
@@ -259,7 +259,8 @@ def _text(meaning: str, value: Any) -> str:
     raise BadRecord(f"Expected text for '{meaning}', found {kind}.", hint="Write it as text.")
 
 
-def _squeezed(name: str) -> str:
+def squeezed(name: str) -> str:
+    """As names of columns and labels are compared: case, spaces and dashes do not matter."""
     return _SEPARATORS.sub("", name.casefold())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import Problem
 from crag_core.experiments.labelled.questions import Expected
-from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named
+from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named, squeezed
 from crag_core.experiments.logs.names import FIELDS
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of, unnested
 
 NEEDED = ("question", "contexts")
-_SEPARATORS = re.compile(r"[\W_]+")
 _WITHIN = ("question", "contexts", "answer", "ground_truth")
 """Fields that are looked for inside objects, too."""
 
@@ -40,8 +38,8 @@ def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, str]:
 
     def take(fields: Sequence[str], named: Mapping[str, str]) -> None:
         for field in fields:
-            left = {_squeezed(name): column for column, name in named.items() if column not in taken}
-            known = (left[name] for name in map(_squeezed, FIELDS[field]) if name in left)
+            left = {squeezed(name): column for column, name in named.items() if column not in taken}
+            known = (left[name] for name in map(squeezed, FIELDS[field]) if name in left)
             if field not in found and field not in chosen and (column := next(known, "")):
                 found[field] = column
                 taken.add(column)
@@ -137,7 +135,3 @@ def _long(what: str, text: str) -> str:
     if len(text) > LONGEST_TEXT:
         raise BadRecord(f"Expected at most {LONGEST_TEXT:,} characters in the {what}, found {len(text):,}.")
     return text
-
-
-def _squeezed(name: str) -> str:
-    return _SEPARATORS.sub("", name.casefold())
