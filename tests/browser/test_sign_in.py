@@ -7,7 +7,6 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import HTTPError
@@ -40,11 +39,6 @@ class SignedIn:
 
     url: str
     provider: OidcServer
-    home: Path
-
-    @property
-    def log(self) -> str:
-        return (self.home / "app.log").read_text()
 
 
 def write_secrets(folder: Path, provider: OidcServer) -> Path:
@@ -59,17 +53,6 @@ def write_secrets(folder: Path, provider: OidcServer) -> Path:
     path = folder / "secrets.toml"
     path.write_text("[auth]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in entries.items()))
     return path
-
-
-@contextmanager
-def serve_signed_in(home: Path) -> Iterator[SignedIn]:
-    with OidcServer(ACCOUNTS) as provider:
-        path = write_secrets(home, provider)
-        given = {"CRAG_SIGN_IN": "on", "CRAG_PEOPLE": "@example.org", "CRAG_ADMINISTRATORS": ANN}
-        given |= {"STREAMLIT_SECRETS_FILES": str(path)}
-        with serve(home, program=QUICK, **given) as url:
-            provider.redirect_uris.append(f"{url}/oauth2callback")
-            yield SignedIn(url, provider, home)
 
 
 def choose_account(page: Page, app: SignedIn, account: str) -> None:
@@ -104,8 +87,12 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
     """With no document; each test leaves its provider as it was."""
     home = tmp_path_factory.mktemp("home")
     (home / "sample-indexed").touch()
-    with serve_signed_in(home) as served:
-        yield served
+    given = {"CRAG_SIGN_IN": "on", "CRAG_PEOPLE": "@example.org", "CRAG_ADMINISTRATORS": ANN}
+    with OidcServer(ACCOUNTS) as provider:
+        given |= {"STREAMLIT_SECRETS_FILES": str(write_secrets(home, provider))}
+        with serve(home, program=QUICK, **given) as url:
+            provider.redirect_uris.append(f"{url}/oauth2callback")
+            yield SignedIn(url, provider)
 
 
 @pytest.fixture(scope="module")
