@@ -123,7 +123,7 @@ class FakeEvaluator:
         self.asked.append(tuple(passage.id for passage in passages))
         self.before()
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         return tuple(self._grade(passage) for passage in passages)
 
     def _grade(self, passage: Passage) -> Grade:
@@ -196,7 +196,7 @@ class FakeModel:
             raise reply
         for piece in reply.split(" "):
             if cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
             yield f"{piece} "
         yield Usage(1, 30, 7)
 
@@ -245,7 +245,7 @@ class FakeSearcher:
         self.asked.append((query, limit))
         self.before(cancel)
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         return self.reply
 
 

@@ -131,6 +131,9 @@ class Busy(CragError):
 class Stopped(CragError):
     """The user stopped the run; what was recorded so far is kept."""
 
+    def __init__(self, message: str = "Stopped by you.", *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+
 
 @contextmanager
 def as_typed() -> Iterator[None]:

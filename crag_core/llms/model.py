@@ -43,7 +43,7 @@ class CallLimit:
         try:
             async with self._free:
                 if call.cancel.is_set():
-                    raise Stopped("Stopped by you.")
+                    raise Stopped()
                 self.active += 1
                 try:
                     yield

@@ -265,7 +265,7 @@ class Pipeline:
     def _result(self, stage: Stage, trace: Trace, run: Run) -> Result | None:
         try:
             if run.cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
             return stage(trace, self.parts, replace(run, clock=self._clock))
         except Stopped as error:
             return Result({}, error.message, state=StepState.STOPPED)

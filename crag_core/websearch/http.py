@@ -62,7 +62,7 @@ class JsonSearch:
         A login goes in `auth`: in the address, the client would write it into its log.
         """
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         found = wait_for(self._ask(method, url, sent), cancel)
         if isinstance(found, WebReply):
             return found

@@ -57,7 +57,7 @@ class WebPages:
 
     def read(self, urls: Sequence[str], cancel: Cancel) -> tuple[PageText, ...]:
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         return tuple(wait_for(self._read_all(urls, cancel), cancel))
 
     async def _read_all(self, urls: Sequence[str], cancel: Cancel) -> list[PageText]:

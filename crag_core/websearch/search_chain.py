@@ -29,7 +29,7 @@ class SearchChain:
         replies: list[WebReply] = []
         for searcher in self._searchers:
             if cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
             replies.append(searcher.search(query, limit, cancel))
             if replies[-1].outcome is WebOutcome.USED:
                 return replace(replies[-1], attempts=_attempts(replies))

@@ -61,7 +61,7 @@ class Snapshot:
 
     def search(self, query: str, limit: int, cancel: Cancel) -> WebReply:
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         asked = tuple(dict.fromkeys(words(query)))
         if not asked:
             return reply_of(self.name, query, (), limit)

@@ -173,6 +173,8 @@ def test_grades_that_differ_are_not_promoted_and_a_score_without_any_neither() -
     five_of_ten = seen(*[0.59] * 5, *[0.0] * 5)
     assert result(replace(of, top=5), five_of_ten)[0] is CORRECT, "the variance of those that are judged"
     assert result(of, five_of_ten)[0] is AMBIGUOUS
+    tenth = seen(1.0, 1.0, *[0.5] * 6, 0.0, 0.0)
+    assert result(replace(of, upper=1.0), tenth)[0] is CORRECT, "a variance of 0.1 still agrees"
     measured = replace(of, score="signals", weights=(("agreement", 1.0),))
     assert result(measured, seen(None, signals={"agreement": 0.55}))[0] is AMBIGUOUS
 

@@ -109,3 +109,9 @@ def test_a_follow_up_that_is_unsure_or_repeats_is_never_correct(
     searches = decision.wants(CorrectionKind.WEB_SEARCH)
     assert (decision.action, decision.next_round) == (action, None)
     assert f"{decision.handling}{' web' if searches else ''}" == steps
+
+
+def test_plain_rag_answers_from_what_it_finds_even_where_that_is_about_the_question_before() -> None:
+    of = replace(policy("paper"), skip=(("always", None),), correct=(("keep", None),))
+    decision = decide(of, *graded(0.9), (("repeated", 1.0),))
+    assert (decision.action, decision.rule) == (Action.CORRECT, "always")

@@ -259,3 +259,8 @@ def test_a_choice_is_taken_by_its_value_and_another_word_is_refused(taking: Call
     assert taking(value.value) is value
     with pytest.raises(ValueError, match="'abstian'"):
         taking("abstian")
+
+
+def test_a_judged_context_starts_with_thresholds_that_do_not_cross() -> None:
+    high = replace(policy_file("self-route"), lower=0.9, upper=1.0)
+    assert high.with_thresholds_for(CARD, CARD).thresholds[:2] == (CARD.upper, CARD.upper)

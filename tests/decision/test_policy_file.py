@@ -340,6 +340,7 @@ def test_what_is_printed_of_an_old_file() -> None:
         ("correct", {"passages": "refine", "web": "when-few"}, (("refine", None), ("web_if_fewer", 3))),
         ("incorrect", {"passages": "discard", "web": "when-few"}, (("discard", None), ("web", None))),
         ("incorrect", {"passages": "discard", "drop_below": 0.3}, (("discard", None),)),
+        ("correct", {"passages": "whole", "drop_below": 0.0}, (("keep", None), ("drop", 0.0))),  # the ungraded
         ("incorrect", {"passages": "discard", "keep_original_without_web": True}, (("discard", None),)),
         # true or false in the first schema of records
         ("ambiguous", {"passages": "whole", "re_retrieve": True}, (("keep", None), ("again", None))),

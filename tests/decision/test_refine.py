@@ -9,7 +9,7 @@ from crag_core.base.types.decisions import Action, Correction, CorrectionKind, D
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Extraction, Knowledge, Strip
 from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage
-from crag_core.base.types.web import WebOutcome, WebSearch
+from crag_core.base.types.web import PageOutcome, WebOutcome, WebPage, WebSearch
 from crag_core.decision.policy import Policy, Refinement, StripOrder
 from crag_core.decision.refine import KEPT_ALREADY, decompose, left_after_refinement, recompose
 from tests.builders import changing, kept, passage, policy, searched, strips_of, struck, web_page
@@ -401,3 +401,8 @@ def test_a_web_that_says_nothing_new_is_told_as_such() -> None:
     search = searched(said, strips=strips_of(said, ("Adults pay nine euros.", 0.9)))
     knowledge = recompose(refining(0.49), AMBIGUOUS, FOUND, STRIPS, None, search)
     assert knowledge.external == () and knowledge.notes == ("The web answered, but it says only what is kept already.",)
+
+
+def test_nothing_of_the_web_is_used_before_its_pages_are_approved() -> None:
+    waiting = (WebPage(PAGES[0].id, "https://example.org", PageOutcome.PENDING),)
+    assert of_the_web(0.9, 0.9).external and not of_the_web(0.9, 0.9, pages=waiting).external

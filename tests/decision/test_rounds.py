@@ -9,6 +9,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Engine, Passage, Retrieval, Round
 from crag_core.decision.policy import Policy
 from crag_core.decision.rounds import DecisionPath, replay_rounds
+from crag_core.decision.signals import UNSURE
 from crag_core.decision.steps import EXPAND, WAYS
 from tests.builders import even, grade, passage, passages, policy, round_of
 
@@ -181,3 +182,14 @@ def test_the_last_iteration_keeps_all_that_it_found_where_none_is_worth_keeping(
     decision_path = way(LOW | {"p4": 0.1, "p5": 0.2}, round_of("keyword", *named("p4 p5")), of=limited(2))
     assert (decision_path.decision.action, decision_path.decision.handling) == (INCORRECT, Handling.KEEP)
     assert ids(decision_path.kept) == "p4 p5"
+
+
+def test_a_round_that_found_nothing_is_no_reason_to_look_back_while_another_is_asked_for() -> None:
+    decision_path = way(LOW, round_of("keyword"), of=limited(4))
+    assert (ids(decision_path.iterations[-1].passages), decision_path.wanted) == ("", ("keyword", "rewritten"))
+
+
+def test_by_a_question_that_is_two_nothing_needs_a_grade() -> None:
+    found = passages(2)
+    assert replay_rounds(AGENTIC, found, None, ((UNSURE, 1.0),)).ungraded == ()
+    assert replay_rounds(AGENTIC, found, None).ungraded == found

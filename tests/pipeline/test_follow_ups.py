@@ -173,6 +173,7 @@ def test_history_is_bounded_and_asking_again_is_no_later_question() -> None:
     for number in range(MOST_TURNS + 2):
         run = engine.run(f"And on day {number}?", after=run)
     assert run.follow_up is not None and len(run.follow_up.history) == MOST_TURNS
+    assert run.follow_up.history[-1].question.endswith(f"on day {MOST_TURNS}?"), "the last ones"
     assert len(run.question) < 120, "it does not grow"
     again = engine.run(f" {run.asked} ", after=run)
     assert again.question == run.question and again.follow_up == run.follow_up

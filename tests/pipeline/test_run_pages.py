@@ -44,7 +44,7 @@ class Pages:
         self.asked += urls
         self.before(cancel)
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         return tuple(self.texts.get(f"r{url[-1]}", AWAY) for url in urls)
 
 

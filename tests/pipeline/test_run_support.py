@@ -103,7 +103,7 @@ def judged(judge: FakeModel, **fields: object) -> Bench:
 
 
 def test_a_stop_ends_the_judging_and_the_answer_stays() -> None:
-    trace = judged(FakeModel(check=Stopped("Stopped by you."))).pipeline.run(QUESTION)
+    trace = judged(FakeModel(check=Stopped())).pipeline.run(QUESTION)
     assert trace.answer is not None and trace.answer.state is AnswerState.COMPLETE
     assert trace.failure is None and trace.support is None
     assert trace.steps[-1].summary == "not measured: Stopped by you."

@@ -26,7 +26,7 @@ class CountingEvaluator:
 
     def grade(self, question: str, passages: Sequence[Passage], cancel: Cancel) -> tuple[Grade, ...]:
         if cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         self.asked.append(tuple(passage.id for passage in passages))
         return tuple(self._grade(passage) for passage in passages)
 

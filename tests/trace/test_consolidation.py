@@ -100,3 +100,8 @@ def test_the_mark_of_memory_belongs_to_its_sentence_and_is_no_part_of_its_claim(
     assert said == ["It leaves at nine [1].", "It costs 4 pounds. (from the model’s memory)", "Bring a coat [2]."]
     assert [is_from_memory(one) for one in said] == [False, True, False]
     assert claim_of(said[1]) == "It costs 4 pounds."
+
+
+def test_memory_without_a_number_is_that_of_its_one_passage() -> None:
+    told = [read({"text": "Nine.", "sources": ["memory", "1"]}, own=count) for count in (1, 2)]
+    assert [one.memory for found in told for one in found or ()] == [(1,), ()]

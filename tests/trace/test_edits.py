@@ -10,6 +10,7 @@ from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.knowledge import Extraction
 from crag_core.base.types.passages import ANSWERING, TOPICAL
+from crag_core.base.types.web import WebOutcome
 from crag_core.decision.signals import SignalMeter
 from crag_core.trace.edits import PINNED, edited, measured
 from crag_core.trace.reroute import Missing, Reroute, decision_path_of, reroute
@@ -82,6 +83,11 @@ def test_signals_of_the_edits_count_once_something_of_the_first_retrieval_is_dro
         assert edited(others).signals == even(0.5)
 
 
+def test_a_search_of_which_every_result_is_dropped_found_nothing() -> None:
+    views = [edited(but(drop=dropped)).web for dropped in ("w1", "w1 w2")]
+    assert [view.outcome for view in views if view] == [WebOutcome.USED, WebOutcome.EMPTY]
+
+
 # --- pinned ---------------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +106,11 @@ def test_a_pinned_passage_is_graded_in_two_signals_where_the_evaluator_tells_the
 def test_every_evaluator_agrees_on_what_is_pinned() -> None:
     given = edited(but(pin="p1 p2")).opinions[1].grades
     assert [(g.passage_id, g.score) for g in given] == [("p1", 1.0), ("w1", 0.6), ("p2", 1.0)]
+
+
+def test_what_is_pinned_is_graded_by_an_evaluator_that_has_graded_nothing_yet() -> None:
+    view = edited(but(replace(RUN, opinions=()), pin="p1"))
+    assert [(one.passage_id, one.score) for one in view.grades or ()] == [("p1", 1.0)]
 
 
 # --- measured -------------------------------------------------------------------------------------------------------

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 
 from crag_core.base.types.passages import Round
+from crag_core.base.types.steps import Step, StepState
+from crag_core.base.types.web import PageOutcome, WebPage
 from crag_core.trace.facts import held, still_holding
-from tests.builders import CARD, passages, policy, trace
+from tests.builders import CARD, passages, policy, searched, trace, web_page
 
 THEN = replace(trace(policy("paper")).settings, writer="a model", evaluator=replace(CARD, version="1"))
 OF_MODEL = {"question_class", "sufficiency", "consolidations", "answer"}
@@ -51,3 +53,19 @@ def test_a_round_that_had_nothing_new_to_ask_is_made_by_another_writer() -> None
     )
     same, other = (still_holding(run, replace(run.settings, writer=name)) for name in (run.settings.writer, "another"))
     assert same is not None and other is not None and (same.rounds, other.rounds) == (run.rounds, ())
+
+
+def test_pages_that_wait_are_listed_anew_where_the_web_may_be_asked_otherwise() -> None:
+    page = web_page("w1", "Fares rose.")
+    waiting = replace(searched(page), pages=(WebPage("w1", page.url or "", PageOutcome.PENDING),))
+    run = trace(policy("paper"), passages=passages(1), web=waiting)
+    same, other = (still_holding(run, replace(run.settings, web_mode=mode)) for mode in ("auto", "off"))
+    assert same is not None and other is not None and same.web == waiting
+    assert other.web is not None and (other.web.passages, other.web.pages) == ((page,), None)
+
+
+def test_steps_that_made_something_are_kept_and_skipped_ones_are_not() -> None:
+    steps = (Step("retrieve", "1 chunk"), Step("grade", "not needed", StepState.SKIPPED), Step("answer", "written"))
+    run = trace(policy("paper"), passages=passages(1), steps=steps)
+    kept = still_holding(run, run.settings)
+    assert kept is not None and kept.steps == steps[:1]

@@ -211,3 +211,12 @@ def test_under_its_own_policy_a_record_is_decided_once_and_a_changed_one_anew() 
         and run.to_json() == trace(policy("paper"), passages=found, grades=grades).to_json()
     )
     assert reroute(graded_by_its_own(run, grades[1:]), policy("paper")).decision != own.decision
+
+
+def test_no_model_is_asked_for_sentences_of_a_pinned_chunk() -> None:
+    found, grades = graded(0.5, 0.5)
+    blank = (found[0], replace(found[1], text=" "))
+    run = trace(policy("worst-chunk"), passages=blank, grades=grades, strips=strips_of(found[0], (found[0].text, 0.9)))
+    assert run.settings.policy.steps(Action.AMBIGUOUS).keys() >= {"extract"}
+    ways = [reroute(replace(run, edits=Edits(pinned=pins)), policy("worst-chunk")) for pins in (("p1",), ("gone",))]
+    assert [Missing.EXTRACTION in way.missing for way in ways] == [False, True]

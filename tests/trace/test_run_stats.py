@@ -88,3 +88,4 @@ def with_web(*scores: float | None, web_score: float | None, page: Passage = NEW
 
 def test_the_best_score_rose_where_better_evidence_was_found() -> None:
     assert measure(with_web(0.1, 0.2, web_score=0.9), at=0).improved is True
+    assert measure(with_web(0.1, 0.2, web_score=0.2), at=0).improved is False

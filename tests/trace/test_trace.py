@@ -318,3 +318,15 @@ def test_a_run_that_is_shipped_is_read_and_decides_as_it_did(path: Path) -> None
     run = Trace.from_json(path.read_text("utf-8"))
     routed = reroute(run, run.settings.policy)
     assert run.decision == routed.decision and routed.missing == () and routed.answer == run.answer
+
+
+def test_a_second_opinion_that_broke_off_is_no_failure_of_the_run() -> None:
+    steps = (Step("second opinion", "away", StepState.FAILED), Step("answer", ""))
+    assert trace(policy("paper"), steps=steps).failure is None
+    assert trace(policy("paper"), steps=(*steps, Step("grade", "", StepState.FAILED))).failure is not None
+
+
+def test_a_run_that_found_nothing_in_the_corpus_has_graded_that_nothing() -> None:
+    of_web = {"web": searched(web_page("w1", "Fares rose.")), "web_grades": (Grade("w1", 0.5),)}
+    assert trace(policy("paper"), passages=(), **of_web).grades == ()
+    assert trace(policy("paper"), passages=(LATER,), **of_web).grades is None

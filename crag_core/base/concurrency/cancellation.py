@@ -42,7 +42,7 @@ def wait_for(work: Future[Value] | Coroutine[Any, Any, Value], cancel: Cancel) -
                 return future.result()
             if cancel.is_set():
                 future.cancel()
-                raise Stopped("Stopped by you.") from None
+                raise Stopped() from None
 
 
 def run(work: Coroutine[Any, Any, Value]) -> Value:
@@ -71,7 +71,7 @@ def iterate(work: AsyncIterator[Value], cancel: Cancel) -> Iterator[Value]:
     try:
         while not (future.done() and items.empty()):
             if cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
             try:
                 yield items.get(timeout=POLL_SECONDS)
             except queue.Empty:

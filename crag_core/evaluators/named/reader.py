@@ -71,7 +71,7 @@ class Reader:
                 logits = []
                 for window in windows:
                     if cancel.is_set():
-                        raise Stopped("Stopped by you.")
+                        raise Stopped()
                     with self._lock:
                         logits.append(float(self._model.predict([(asked, window)], show_progress_bar=False)[0]))
                 found.append((max(logits), len(logits)))

@@ -179,7 +179,7 @@ class EmbeddedQuestion:
         cosines = []
         for window in windows[:MOST_WINDOWS]:
             if cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
             cosines.append(float(self._reader.embed(TEXT, window.ids) @ self._vector))
         cut = f", best of the first {MOST_WINDOWS} of {len(windows)} windows" if len(windows) > MOST_WINDOWS else ""
         return Similarity(max(cosines, default=0.0), bool(cosines), cut + self._cut)

@@ -217,7 +217,7 @@ def log_sum_exp(values: Sequence[float]) -> float:
 
 def _check(cancel: Cancel) -> None:
     if cancel.is_set():
-        raise Stopped("Stopped by you.")
+        raise Stopped()
 
 
 _readers: dict[tuple[Path, bytes], PairReader] = {}

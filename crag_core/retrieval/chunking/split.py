@@ -120,7 +120,7 @@ def cut_document(
     chunks: list[Chunk] = []
     for chunk in cut_pages(pages, name, cut):
         if cancel is not None and cancel.is_set():
-            raise Stopped("Stopped by you.")
+            raise Stopped()
         # The rest is not cut: that may take longer than the file has time.
         if len(chunks) == limit:
             raise DocumentRefused(

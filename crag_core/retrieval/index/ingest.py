@@ -219,7 +219,7 @@ class Preparer:
 
 def check(cancel: Cancel) -> None:
     if cancel.is_set():
-        raise Stopped("Stopped by you.")
+        raise Stopped()
 
 
 def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:

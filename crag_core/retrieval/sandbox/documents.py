@@ -92,7 +92,7 @@ class DocumentProcesses:
         """Raises `DocumentRefused` and `Stopped`."""
         while not self._turns.acquire(timeout=POLL_SECONDS):
             if cancel.is_set():
-                raise Stopped("Stopped by you.")
+                raise Stopped()
         try:
             process = self._take()
             try:

@@ -152,7 +152,7 @@ class Process:
                 if isinstance(reply, ProcessLost):
                     raise reply
                 return reply
-        raise Stopped("Stopped by you.")
+        raise Stopped()
 
     def _begin(self, request: Request | None, content: bytes, most: int) -> None:
         """In a thread, so that neither a full pipe nor an empty one delays a stop."""
