@@ -99,7 +99,10 @@ def stream(trace: Trace, parts: Parts, run: Run) -> Iterator[str | Result]:
         answer = quoted(trace, routed.decision_path, routed.knowledge)
         yield Result({"answer": answer}, "cannot be answered from this evidence")
     elif attempt := _attempt(trace, routed):
-        yield from _taken_over(attempt, key, len(routed.knowledge.excerpts), trace.settings.writer, parts)
+        if not is_refusal(attempt):
+            yield attempt
+        made = written_by(trace, attempt, parts.model.name if parts.model else trace.settings.writer)
+        yield made if is_refusal(attempt) else replace(made, summary=f"{made.summary} when it was asked")
     elif (found := routed.knowledge.consolidation) and not found.pieces:
         name = parts.model.name if parts.model else trace.settings.writer
         why = f"{name} found nothing on this in {len(routed.knowledge.excerpts)} excerpts"
@@ -137,31 +140,21 @@ def refuses(trace: Trace) -> bool:
     return abstention is not None or is_refusal(_attempt(trace, routed))
 
 
-def _taken_over(text: str, key: str, count: int, writer: str, parts: Parts) -> Iterator[str | Result]:
-    name = parts.model.name if parts.model else writer
-    if is_refusal(text):
-        yield _declined(text, name, key, count)
-        return
-    yield text
-    yield Result({"answer": Answer(text, AnswerState.COMPLETE, name, key)}, f"written by {name} when it was asked")
-
-
 def written_by(trace: Trace, text: str, writer: str) -> Result:
     routed = reroute(trace, trace.settings.policy)
     key = key_of(trace, routed.decision, routed.knowledge)
-    if is_refusal(text):
-        return _declined(text, writer, key, len(routed.knowledge.excerpts))
-    return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
-
-
-def _declined(text: str, writer: str, key: str, count: int) -> Result:
-    why = f"{writer} found no answer in the {count} excerpts that it was given."
+    if not is_refusal(text):
+        return Result({"answer": Answer(text, AnswerState.COMPLETE, writer, key)}, f"written by {writer}")
+    why = _declined(writer, routed)
     return Result({"answer": Answer(text, AnswerState.CANNOT_ANSWER, writer, key, why)}, why)
+
+
+def _declined(writer: str, routed: Reroute) -> str:
+    return f"{writer} found no answer in the {len(routed.knowledge.excerpts)} excerpts that it was given."
 
 
 def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: str, run: Run) -> Iterator[str | Result]:
     """An answer of this model that was cut, stopped or broke off goes on from its last word."""
-    excerpts = routed.knowledge.excerpts
     before = routed.answer if routed.answer and routed.answer.writer == model.name and routed.answer.text else None
     begun = before.text if before and len(before.text) >= _ANEW else ""  # a few words are sooner written anew
     if begun:
@@ -195,7 +188,7 @@ def _stream_from(model: LanguageModel, asked: Messages, routed: Reroute, key: st
             yield heard
     elif not text or is_refusal(text):
         state = AnswerState.CANNOT_ANSWER
-        message = f"{model.name} found no answer in the {len(excerpts)} excerpts that it was given."
+        message = _declined(model.name, routed)
         if routed.decision.is_from_memory:
             message = f"{model.name} does not know, and no document was read."
         if spoken.is_thought_only:
