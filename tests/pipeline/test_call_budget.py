@@ -113,3 +113,12 @@ def test_a_later_question_of_a_conversation_may_cost_one_call_more() -> None:
         name: (one.least, one.most) for name, one in later.items()
     }
     assert budget(policy("two-signal"), FREE, 6, writer=False, searches=True, condenses=True)[CORRECT] == Calls(0, 0)
+
+
+def test_only_what_is_not_graded_costs_grades_and_a_judge_that_spares_calls_may_ask_nothing() -> None:
+    judge = judging(1)
+    missing = (Missing.GRADES,)
+    assert [calls_needed(missing, policy("paper"), 6, judge, writer=True, ungraded=left) for left in (0, 2)] == [6, 2]
+    sparing = replace(judge, spares_calls=True)
+    made = [budget(policy("paper"), by, 6, writer=True, searches=False)[Action.CORRECT] for by in (judge, sparing)]
+    assert [(one.least, one.most) for one in made] == [(7, 7), (1, 7)]
