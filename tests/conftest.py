@@ -25,8 +25,10 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(setting.metadata["variable"], None)
     settings.ENV_FILE = Path("no-such-folder/.env")
     stay_local()
-    examples = 50 if "not exhaustive" in config.option.markexpr else 200
-    hypothesis.settings.register_profile("here", max_examples=examples, deadline=None)
+    is_usual = "not exhaustive" in config.option.markexpr  # the same examples each time, where all must pass
+    hypothesis.settings.register_profile(
+        "here", max_examples=50 if is_usual else 200, deadline=None, derandomize=is_usual
+    )
     hypothesis.settings.load_profile("here")
 
 

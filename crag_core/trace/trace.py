@@ -285,7 +285,8 @@ class Trace:
         return self.failure is not None or self.answer is None or self.answer.state.is_unfinished
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(serialization.to_plain(self))
+        """As plain data. `grades` beside it are those that decide, for whoever reads them there; `from_dict` does not."""
+        return dict(serialization.to_plain(self)) | {"grades": serialization.to_plain(self.grades)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Trace:
@@ -324,7 +325,7 @@ def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
     Schema 6 has all grades by evaluator; before, those of the deciding one stood apart, and of them those of the web.
     """
     if data["schema"] == SCHEMA:
-        return data
+        return {key: value for key, value in data.items() if key != "grades"}
     if data["schema"] < 5:
         data = data | {"settings": upgraded_settings(data.get("settings"))}
         for key in ("decision", "earlier", "grades", "web", "opinions"):

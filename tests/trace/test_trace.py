@@ -68,6 +68,7 @@ def test_a_whole_run_survives_the_way_to_json_and_back() -> None:
     run = whole_trace()
     assert Trace.from_json(run.to_json()) == run
     assert Trace.from_json(run.to_json()).to_json() == run.to_json()
+    assert [one["passage_id"] for one in run.to_dict()["grades"]] == [one.passage_id for one in run.grades or ()]
 
 
 def as_written() -> dict[str, Any]:
