@@ -285,7 +285,7 @@ class Trace:
         return self.failure is not None or self.answer is None or self.answer.state.is_unfinished
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data. `grades` beside it are those that decide, for whoever reads them there; `from_dict` does not."""
+        """As plain data. `grades` beside it are those that decide, for programs; `from_dict` leaves them aside."""
         return dict(serialization.to_plain(self)) | {"grades": serialization.to_plain(self.grades)}
 
     @classmethod

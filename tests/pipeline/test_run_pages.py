@@ -89,6 +89,13 @@ def test_best_chunks_of_a_page_go_on_and_snippets_stand_in_for_pages_that_cannot
     assert used & {"web-2-1", "web-2-3", "web-2-4"} and "web-2" not in used
 
 
+def test_of_a_long_page_the_chunks_with_the_questions_words_are_scored() -> None:
+    late = ((USELESS, ""),) * 30 + ((USEFUL, "Timetable"),)
+    _, engine = reading(Pages(r1=PageText(late, seconds=0.2, characters=900)))
+    trace = engine.run(QUESTION)
+    assert "web-1-30" in counting(trace), "the last of 31 chunks, of which 20 are scored"
+
+
 def test_ask_lists_the_addresses_before_any_page_is_asked_for() -> None:
     pages = Pages(r1=READ)
     _, engine = reading(pages, WebMode.ASK)

@@ -329,3 +329,11 @@ def test_with_files_pinned_no_round_looks_beyond_them(policy: Policy, best: floa
     trace = bench.pipeline.run(QUESTION)
     assert bench.counts["retrieve"] == 0, "other documents were searched although nobody asked for them"
     assert trace.answer is not None and trace.failure is None
+
+
+def test_a_later_round_beside_pinned_files_brings_no_second_copy_of_them() -> None:
+    of_file = replace(passage(90, "Dogs travel free of charge."), document_id=FILE.document_id)
+    found = finding(numbered(1), expanded=(of_file, *numbered(4)))
+    bench = Bench(PARTIAL, best=0.5, finding=found, files=(FILE,), search_too=True, synonyms=SYNONYMS)
+    trace = bench.pipeline.run(QUESTION)
+    assert [one.id for later in trace.rounds for made in later.retrievals for one in made.passages] == ["p1", "p4"]

@@ -12,7 +12,7 @@ from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, changed, found_web, step_names
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, changed, found_web, step_names
 
 
 def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
@@ -175,3 +175,11 @@ def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
     pause = Cooldown(Watch())
     trace = Bench(changed("paper", web_cooldown=30.0), best=0.9, pause=pause).pipeline.run(QUESTION)
     assert trace.web is None and pause.left(30.0) == 0.0
+
+
+@pytest.mark.parametrize(("refines", "calls", "graded"), [(True, True, 2), (False, True, 0), (False, False, 2)])
+def test_a_model_judges_web_results_only_where_the_policy_refines_them(refines: bool, calls: bool, graded: int) -> None:
+    of_web = changed("paper", web_refine=refines)
+    bench = Bench(of_web, best=0.1, judge=card(calls_model=calls), model=FakeModel(), reply=found_web(2))
+    trace = bench.pipeline.run(QUESTION)
+    assert trace.answer is not None and len(trace.web_grades or ()) == graded
