@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Generic, TypeVar
 
+from crag_core.base.concurrency.priority import give_way
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import CragError
 from crag_core.base.types.answers import AnswerState
@@ -21,9 +19,6 @@ from crag_core.trace.trace import Trace
 
 P = TypeVar("P")
 R = TypeVar("R")
-
-_NICENESS = 5
-"""With 0, a page shows the end of a run more than twice as late where 30 people ask on two cores."""
 
 
 class Job(Generic[P, R]):
@@ -87,7 +82,7 @@ class Job(Generic[P, R]):
         self._thread.join(seconds)
 
     def _run(self) -> None:
-        _give_way()
+        give_way()
         try:
             self.result = self._work(self)
         except CragError as error:
@@ -110,13 +105,6 @@ class Job(Generic[P, R]):
             self.wait(seconds)
         if self.is_running:
             self._give_up()
-
-
-def _give_way() -> None:
-    """Let the threads that draw pages go before this one, where the system can (Linux)."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
 
 
 class RunProgress(Listener):

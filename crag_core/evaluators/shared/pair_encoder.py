@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any
 
 from crag_core.base.concurrency import remembered
+from crag_core.base.concurrency.priority import give_way
 from crag_core.base.errors import EvaluatorUnavailable, Stopped
 from crag_core.base.protocols import Cancel
 from crag_core.base.types.passages import Origin, Passage
@@ -136,7 +137,7 @@ class PairReader:
         self._first, self._between, self._unknown = (_id(self._tokenizer, sign) for sign in ("[CLS]", "[SEP]", "[UNK]"))
         self._session = _open_session(MODEL, files[MODEL], INPUTS, OUTPUTS)
         self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
-        self._threads = ThreadPoolExecutor(_count_threads(), thread_name_prefix="pair-reader")
+        self._threads = ThreadPoolExecutor(_count_threads(), "pair-reader", initializer=give_way)
         self._read_pair = lru_cache(_REMEMBERED)(self._read_anew)
         self._vector = lru_cache(_REMEMBERED)(self._vector_anew)
         remembered.register(self)
