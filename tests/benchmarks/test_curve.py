@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from benchmarks.curve import report
-
 
 def item(name: str, kind: str, label: int, own: int = 1) -> dict[str, Any]:
     return {"set": name, "kind": kind, "label": label, "own": own}
@@ -41,5 +39,7 @@ def item(name: str, kind: str, label: int, own: int = 1) -> dict[str, Any]:
 def test_the_best_of_its_own_passages_counts(
     items: list[dict[str, Any]], scores: list[list[float]], told: dict[str, str]
 ) -> None:
+    from benchmarks.curve import report
+
     found = report(items, scores)
     assert all(found[name].startswith(value) for name, value in told.items()), found

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
 
 from benchmarks.measures import Estimate, macro_f1, ratio
 from benchmarks.routing import confusion, fit, take
@@ -34,6 +33,8 @@ def test_a_ratio_weighs_its_parts_by_their_wholes() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_macro_f1_is_that_of_scikit_learn(seed: int) -> None:
+    from sklearn.metrics import f1_score
+
     expected, taken = np.random.default_rng(seed).integers(0, 3, (2, 40))
     table = confusion(expected, taken)
     assert macro_f1(table) == pytest.approx(f1_score(expected, taken, average="macro"))

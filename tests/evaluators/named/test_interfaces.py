@@ -10,12 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
-from transformers import (
-    AutoModelForCausalLM,
-    AutoTokenizer,
-)
 
 from crag_core.base.errors import EvaluatorUnavailable
 from crag_core.base.types.passages import Passage
@@ -67,6 +61,7 @@ def _made(folder: Path) -> Path:
 
 
 def test_one_logit_is_that_of_sentence_transformers(folders: dict[str, Path]) -> None:
+    import torch
     from sentence_transformers import CrossEncoder
 
     model = CrossEncoder(str(folders["one logit"]), device="cpu", local_files_only=True)
@@ -76,6 +71,7 @@ def test_one_logit_is_that_of_sentence_transformers(folders: dict[str, Path]) ->
 
 def test_heads_of_sentence_transformers_are_read(folders: dict[str, Path], tmp_path: Path) -> None:
     """A causal reranker with LogitScore, and an encoder with pooling and a linear layer, as ettin has them."""
+    import torch
     from sentence_transformers import CrossEncoder
     from sentence_transformers.base.modules import Dense, Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
@@ -93,6 +89,9 @@ def test_heads_of_sentence_transformers_are_read(folders: dict[str, Path], tmp_p
 
 
 def test_yes_no_reads_the_last_position_after_the_documented_prompt(folders: dict[str, Path]) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     folder = folders["yes/no"]
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
     whole = (  # of the model card of Qwen/Qwen3-Reranker-0.6B
@@ -175,6 +174,8 @@ def _stub(folder: Path) -> Path:
 
 def _without(folder: Path, part: str) -> Path:
     """The weights without those of `part`, which transformers would make up."""
+    from safetensors.torch import load_file, save_file
+
     weights = load_file(folder / "model.safetensors")
     save_file({name: one for name, one in weights.items() if part not in name}, folder / "model.safetensors")
     return folder
@@ -236,6 +237,8 @@ def test_what_cannot_be_read_is_refused_with_what_was_found(tmp_path: Path, wron
 
 
 def test_pickle_is_never_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
     def opened(*args: object, **options: object) -> None:
         raise AssertionError("a pickle was read")
 

@@ -1,4 +1,7 @@
-"""Tiny random models of each interface, with their tokenizers, saved as their libraries save them."""
+"""Tiny random models of each interface, with their tokenizers, saved as their libraries save them.
+
+PyTorch and transformers take seconds to import, so that only the functions that need them do it.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,7 @@ import string
 from pathlib import Path
 from typing import Any
 
-import torch
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
-from transformers import (
-    BertConfig,
-    BertForSequenceClassification,
-    PreTrainedTokenizerFast,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
 
 SIGNS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
 _LETTERS = [*string.ascii_lowercase, *string.digits, *string.punctuation]
@@ -24,6 +19,8 @@ SIZES: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attenti
 
 def save_encoder_tokenizer(folder: Path, longest: int = 64) -> int:
     """Word pieces of letters and a few words; how many there are."""
+    from transformers import PreTrainedTokenizerFast
+
     pieces = [*SIGNS, *_LETTERS, *(f"##{letter}" for letter in _LETTERS), *WORDS]
     made = Tokenizer(models.WordPiece({piece: place for place, piece in enumerate(pieces)}, unk_token="[UNK]"))
     made.normalizer = normalizers.BertNormalizer()
@@ -40,20 +37,23 @@ def save_encoder_tokenizer(folder: Path, longest: int = 64) -> int:
     return len(pieces)
 
 
-def bert_config(pieces: int, **more: Any) -> BertConfig:
-    return BertConfig(
-        vocab_size=pieces, max_position_embeddings=64, pad_token_id=0, initializer_range=0.5, **SIZES, **more
-    )
-
-
 def save_one_logit(folder: Path, seed: int = 1, labels: int = 1) -> Path:
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
     torch.manual_seed(seed)
-    config = bert_config(save_encoder_tokenizer(folder), num_labels=labels)
+    config = BertConfig(
+        vocab_size=save_encoder_tokenizer(folder), max_position_embeddings=64, pad_token_id=0, initializer_range=0.5,
+        num_labels=labels, **SIZES,
+    )  # fmt: skip
     BertForSequenceClassification(config).save_pretrained(folder)
     return folder
 
 
 def save_yes_no(folder: Path, seed: int = 1) -> Path:
+    import torch
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
     torch.manual_seed(seed)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     made = Tokenizer(models.BPE({sign: place for place, sign in enumerate([*alphabet, "yes", "no"])}, merges=[]))
