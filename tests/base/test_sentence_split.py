@@ -99,10 +99,7 @@ def test_a_sentence_that_says_nothing_alone_joins_the_next(text: str, strips: li
             "Take with you:\n- a warm coat and\n  a hat\n- food",
             ["Take with you:", "- a warm coat and\n  a hat", "- food"],
         ),
-        (
-            "- Dogs pay half. Cats are always free.\n- Done.",
-            ["- Dogs pay half.", "Cats are always free.", "- Done."],
-        ),
+        ("- Dogs pay half. Cats are always free.\n- Done.", ["- Dogs pay half.", "Cats are always free.", "- Done."]),
     ],
 )
 def test_list_items_stand_alone(text: str, strips: list[str]) -> None:
@@ -127,10 +124,7 @@ def test_code_stays_whole(fence: str) -> None:
 @pytest.mark.parametrize(
     ("text", "strips"),
     [
-        (
-            "# Fares\n\nDogs pay half. Cats pay nothing.",
-            ["# Fares\n\nDogs pay half.", "Cats pay nothing."],
-        ),
+        ("# Fares\n\nDogs pay half. Cats pay nothing.", ["# Fares\n\nDogs pay half.", "Cats pay nothing."]),
         ("# Fares\n## Dogs\n- They pay half.", ["# Fares\n## Dogs\n- They pay half."]),
         ("Dogs pay half.\n# The end", ["Dogs pay half.", "# The end"]),
         ("# Only a heading", ["# Only a heading"]),

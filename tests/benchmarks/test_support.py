@@ -89,10 +89,7 @@ class Meter:
 
 def test_agreement_is_counted_on_the_sentences_that_both_judge() -> None:
     cases = [Case(home, ("Evidence.",), home in "abc", home) for home in "abcde"]
-    meters = {
-        "words": Meter(a=0.9, b=0.4, c=0.3, d=0.5, e=0.6),
-        "ollama/x": Meter(a=1.0, b=0.45, c=None, d=0.0, e=0.0),
-    }
+    meters = {"words": Meter(a=0.9, b=0.4, c=0.3, d=0.5, e=0.6), "ollama/x": Meter(a=1.0, b=0.45, c=None, d=0.0, e=0.0)}
     rows = agreement({"a set": cases}, meters)
     words, judge = rows["a set: words"], rows["a set: ollama/x"]
     assert (words["sentences"], judge["sentences"]) == ("4", "4")

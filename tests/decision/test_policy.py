@@ -96,10 +96,7 @@ DESCRIBED: dict[str, dict[str, Any]] = {
         "skip": (("no_retrieval", None), ("one_retrieval", None)),
         "steps": (["keep"], ["keep", "again"], ["keep", "again"]),
     },
-    "astute-rag": {
-        "labels": ("Found", "Uncertain", "Not found"),
-        "steps": 3 * (["keep", {"consolidate": 1}],),
-    },
+    "astute-rag": {"labels": ("Found", "Uncertain", "Not found"), "steps": 3 * (["keep", {"consolidate": 1}],)},
     "self-route": {
         "score": "whole_context",
         "context_judge": ContextJudge.ANSWER,
@@ -220,8 +217,7 @@ def test_the_thresholds_to_start_from(name: str, evaluator: str, thresholds: tup
 
 
 @pytest.mark.parametrize(
-    ("own", "scorer", "holds"),
-    [(0.6, "cross-encoder", 0.6), (0.6, "embedding", 0.19), (None, "cross-encoder", 0.19)],
+    ("own", "scorer", "holds"), [(0.6, "cross-encoder", 0.6), (0.6, "embedding", 0.19), (None, "cross-encoder", 0.19)]
 )
 def test_the_cut_off_of_a_file_holds_for_the_scores_it_was_written_for(
     own: float | None, scorer: str, holds: float

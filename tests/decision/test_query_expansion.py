@@ -35,8 +35,7 @@ def terms(expansion: ExpandedQuery) -> list[str]:
 
 def test_a_keyword_gains_its_first_two_synonyms() -> None:
     assert widen(QUESTION, synonyms=SYNONYMS) == ExpandedQuery(
-        "What does the ferry cost? boat vessel",
-        (("boat", "synonym of ferry"), ("vessel", "synonym of ferry")),
+        "What does the ferry cost? boat vessel", (("boat", "synonym of ferry"), ("vessel", "synonym of ferry"))
     )
 
 

@@ -62,14 +62,8 @@ def test_with_one_score_a_lower_above_upper_decides_nothing_and_the_reason_says_
         ((0.31, 0.3), "best answering 0.31 < upper 0.60, best topical 0.30 < lower 0.40"),
         ((0.7, 0.8), "best answering 0.70 ≥ upper 0.60"),
         ((0.6, 0.8), "best answering 0.60 ≥ upper 0.60"),
-        (
-            (0.7, 0.2),
-            "best answering 0.70 ≥ upper 0.60, although best topical 0.20 < lower 0.40",
-        ),
-        (
-            (0.5999, 0.39999),
-            "best answering 0.5999 < upper 0.6000, best topical 0.39999 < lower 0.40000",
-        ),
+        ((0.7, 0.2), "best answering 0.70 ≥ upper 0.60, although best topical 0.20 < lower 0.40"),
+        ((0.5999, 0.39999), "best answering 0.5999 < upper 0.6000, best topical 0.39999 < lower 0.40000"),
         (0.5, "best chunk 0.50 between lower 0.40 and upper 0.60"),
         (None, "no chunk could be graded"),
     ],

@@ -64,10 +64,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def test_model_is_loaded_once_for_all_evaluators_and_threads(folder: Path, sessions: list[Any]) -> None:
     several = [CrossEncoderEvaluator(folder) for _ in range(4)]
-    several += [
-        CrossEncoderStripEvaluator(folder),
-        CrossEncoderEvaluator(folder / ".." / folder.name),
-    ]
+    several += [CrossEncoderStripEvaluator(folder), CrossEncoderEvaluator(folder / ".." / folder.name)]
     assert sessions == [], "not before the first use"
     with ThreadPoolExecutor(6) as pool:
         assert all(grade.score for (grade,) in pool.map(ask, several))

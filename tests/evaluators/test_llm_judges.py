@@ -37,11 +37,7 @@ def entries(*scores: object) -> str:
     return json.dumps({"evaluations": told})
 
 
-GOOD = {
-    "judge": '{"score": 0.8, "reasoning": "It names the time."}',
-    "batch": entries(8),
-    "list": '{"scores": [0.8]}',
-}
+GOOD = {"judge": '{"score": 0.8, "reasoning": "It names the time."}', "batch": entries(8), "list": '{"scores": [0.8]}'}
 
 
 def grade(kind: str, model: FakeModel, *found: Passage) -> tuple[Grade, ...]:

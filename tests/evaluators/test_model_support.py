@@ -80,8 +80,7 @@ def test_the_model_sees_the_claim_without_citations_and_the_evidence_numbered() 
 
 
 @pytest.mark.parametrize(
-    "sentence",
-    ["“Dogs travel free of charge if they are kept on a leash.” [1]", "dogs travel **free of charge**"],
+    "sentence", ["“Dogs travel free of charge if they are kept on a leash.” [1]", "dogs travel **free of charge**"]
 )
 def test_a_quotation_is_supported_without_asking(sentence: str) -> None:
     model = FakeModel(check=reply("not supported"))
@@ -150,12 +149,7 @@ def test_through_a_real_client_the_schema_goes_along_and_tokens_are_counted(serv
 
 
 @pytest.mark.parametrize(
-    ("setting", "kind"),
-    [
-        ("words", WordSupport),
-        ("ollama/llama3.2", ModelSupport),
-        ("openai/org/x", ModelSupport),
-    ],
+    ("setting", "kind"), [("words", WordSupport), ("ollama/llama3.2", ModelSupport), ("openai/org/x", ModelSupport)]
 )
 def test_the_setting_names_the_class_that_is_built(setting: str, kind: type) -> None:
     made = open_support(setting, Path("nowhere"), STOP_WORDS, lambda choice: FakeModel())

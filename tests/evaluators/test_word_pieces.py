@@ -76,8 +76,7 @@ def test_other_scripts_are_refused_though_their_letters_are_in_the_vocabulary(te
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["{", *(f'{{"documents": 3, "words": {words}}}' for words in ('["a"]', '{"a": 4}', '{"a": true}'))],
+    "text", ["{", *(f'{{"documents": 3, "words": {words}}}' for words in ('["a"]', '{"a": 4}', '{"a": true}'))]
 )
 def test_what_is_no_list_of_words_is_told(text: str) -> None:
     with pytest.raises(EvaluatorUnavailable, match=r"rarity\.json: expected a number of documents"):

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.experiments.statistics.calibration import (
-    Calibration,
-    fit_platt,
-)
+from crag_core.experiments.statistics.calibration import Calibration, fit_platt
 from crag_core.experiments.statistics.curves import graded
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]

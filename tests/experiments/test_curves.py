@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crag_core.experiments.statistics.curves import (
-    auroc,
-    graded,
-)
+from crag_core.experiments.statistics.curves import auroc, graded
 from crag_core.experiments.statistics.intervals import Estimate, proportion
 
 Sample = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]

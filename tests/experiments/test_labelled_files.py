@@ -119,10 +119,7 @@ def test_a_column_may_say_whether_it_is_answerable(value: str, expected: str) ->
 BROKEN_CELLS = {
     "no question": (",CORRECT", "Expected a question, found none. Write one, or take this row out."),
     "a question of nothing to see": ("\u3000\u00a0\x01\x02 ,CORRECT", "Expected a question, found none."),
-    "a short row": (
-        "C?",
-        "Expected a label, found none. Write one of answered, on topic only, off topic",
-    ),
+    "a short row": ("C?", "Expected a label, found none. Write one of answered, on topic only, off topic"),
     "a wrong label": ("C?,corect", "found 'corect'. Did you mean answered (CORRECT)? Change the label."),
     "a label like no other": ("C?,7", "(or CORRECT, AMBIGUOUS, INCORRECT, UNANSWERABLE), found '7'. Change"),
     "a very long label": (f"C?,{'x' * 5000}", f"found '{'x' * 59}…'."),

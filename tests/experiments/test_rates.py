@@ -8,13 +8,7 @@ import pytest
 from crag_core.base.types.decisions import Action
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.thresholds.objective import FEWEST_WEB, Costs, Objective, losses, surface, wrong_surface
-from crag_core.experiments.thresholds.threshold_board import (
-    ACTIONS,
-    CORRECT,
-    INCORRECT,
-    confusion,
-    rate,
-)
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, CORRECT, INCORRECT, confusion, rate
 from tests.experiments.made_up_sets import board, case
 
 SEEN = board(

@@ -119,11 +119,7 @@ def test_with_a_guarantee_the_pair_is_the_last_that_passed() -> None:
     assert few.guaranteed and few.guaranteed.needed == 49 and "49 more are needed" in few.why_not
 
 
-WISHES = [
-    (OBJECTIVE, None),
-    (Objective(most_wrong=0.1), None),
-    (Objective(most_wrong=0.25), 0.9),
-]
+WISHES = [(OBJECTIVE, None), (Objective(most_wrong=0.1), None), (Objective(most_wrong=0.25), 0.9)]
 
 
 @pytest.mark.parametrize(("objective", "confidence"), WISHES, ids=["costs", "as seen", "promised"])

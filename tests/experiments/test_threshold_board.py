@@ -17,14 +17,7 @@ from crag_core.decision.policy import WebQuery
 from crag_core.decision.signals import SUFFICIENCY
 from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
-from crag_core.experiments.thresholds.threshold_board import (
-    ACTIONS,
-    AMBIGUOUS,
-    CORRECT,
-    INCORRECT,
-    Board,
-    grid,
-)
+from crag_core.experiments.thresholds.threshold_board import ACTIONS, AMBIGUOUS, CORRECT, INCORRECT, Board, grid
 from tests.builders import CARD, POLICIES, changing, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
 from tests.matrix import diagonal

@@ -17,13 +17,7 @@ from llama_index.core.postprocessor import LLMRerank, LongContextReorder
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine, TransformQueryEngine
 from llama_index.core.response_synthesizers import get_response_synthesizer
-from llama_index.core.schema import (
-    MediaResource,
-    Node,
-    NodeWithScore,
-    QueryBundle,
-    TextNode,
-)
+from llama_index.core.schema import MediaResource, Node, NodeWithScore, QueryBundle, TextNode
 
 from crag_core import CRAGPostprocessor, CRAGQueryEngine, RerankerEvaluator, Trace
 from crag_core.base.errors import EvaluatorUnavailable, WrongUse

@@ -56,11 +56,7 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
 
 @pytest.mark.parametrize(
     ("name", "calls"),
-    [
-        ("paper", ("7", "7", "6")),
-        ("worst-chunk", ("7", "13", "6")),
-        ("sufficient-context", ("8", "7", "6 to 7")),
-    ],
+    [("paper", ("7", "7", "6")), ("worst-chunk", ("7", "13", "6")), ("sufficient-context", ("8", "7", "6 to 7"))],
 )
 def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
     found = budget(policy(name), ONE, 6, writer=True, searches=False)

@@ -10,18 +10,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.steps import StepState
 from crag_core.pipeline.pipeline import FIRST, ITERATION, LAST, REFINING, SEARCHING
 from crag_core.pipeline.run import Run, WebMode
-from tests.fakes import (
-    ANSWER,
-    QUESTION,
-    WEB_QUERY,
-    Bench,
-    Diary,
-    FakeModel,
-    card,
-    lanes,
-    passage,
-    passages,
-)
+from tests.fakes import ANSWER, QUESTION, WEB_QUERY, Bench, Diary, FakeModel, card, lanes, passage, passages
 
 SHORT = ["retrieve", "grade", "route", "score strips", "assemble", "answer"]
 LONG = ["retrieve", "grade", "route", "score strips", "grade web", "assemble", "answer"]
@@ -119,10 +108,7 @@ def test_rank_weighted_has_a_model_grade_only_the_top_five(calls_model: bool, ca
     ("found", "rule"),
     [
         (passages(2), "few_context"),
-        (
-            tuple(passage(n, found_by=("dense",), scores=(("cosine", 0.85),)) for n in (1, 2, 3)),
-            "high_vector_score",
-        ),
+        (tuple(passage(n, found_by=("dense",), scores=(("cosine", 0.85),)) for n in (1, 2, 3)), "high_vector_score"),
     ],
 )
 def test_agentic_fast_path_grades_nothing(found: Any, rule: str) -> None:

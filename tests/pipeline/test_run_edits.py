@@ -13,17 +13,7 @@ from crag_core.pipeline.run import Run
 from crag_core.trace.reroute import reroute
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
-from tests.fakes import (
-    QUESTION,
-    Bench,
-    Diary,
-    FakeEvaluator,
-    FakeModel,
-    by_id,
-    card,
-    passage,
-    passages,
-)
+from tests.fakes import QUESTION, Bench, Diary, FakeEvaluator, FakeModel, by_id, card, passage, passages
 
 GRADE, SECOND_OPINION = StepName.GRADE, StepName.SECOND_OPINION
 

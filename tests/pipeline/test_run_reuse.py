@@ -17,17 +17,7 @@ from crag_core.pipeline.pipeline import Pipeline
 from crag_core.pipeline.run import WebMode
 from crag_core.pipeline.web_stages import approve
 from crag_core.trace.trace import Trace
-from tests.fakes import (
-    QUESTION,
-    Bench,
-    FakeEvaluator,
-    FakeModel,
-    Scoring,
-    card,
-    found_web,
-    passages,
-    step_names,
-)
+from tests.fakes import QUESTION, Bench, FakeEvaluator, FakeModel, Scoring, card, found_web, passages, step_names
 
 
 def carried_on(bench: Bench, trace: Trace, pipeline: Pipeline) -> Trace:

@@ -185,12 +185,9 @@ def test_each_strategy_is_tried_once_in_order_and_the_web_last() -> None:
         (EXPANDED, Engine.HYBRID),
     ]
     assert paths(trace) == [("keyword", "rewritten", "expanded")[:n] for n in (1, 2, 3)]
-    assert bench.evaluator.asked == [
-        ("p1", "p2", "p3"),
-        ("p4", "p5"),
-        ("p6", "p7", "p8"),
-        ("p9", "p10", "p11"),
-    ], "what is known already is not graded again, and web results are not judged by a model"
+    assert bench.evaluator.asked == [("p1", "p2", "p3"), ("p4", "p5"), ("p6", "p7", "p8"), ("p9", "p10", "p11")], (
+        "what is known already is not graded again, and web results are not judged by a model"
+    )
     assert bench.searcher.asked == [(WEB_QUERY, 5)]
     assert trace.context == ("web-1", "web-2"), "only the web has something to answer from"
 
@@ -254,11 +251,7 @@ def test_where_no_new_keywords_are_left_the_loop_ends_and_says_so() -> None:
 def test_outage_of_the_judge_in_a_later_round_is_no_verdict_and_is_made_up_for() -> None:
     away = {id_: Grade(id_, None, cause="Ollama went away.", retryable=True, usage=Usage(1)) for id_ in ("p4", "p5")}
     bench = Bench(
-        "agentic",
-        scoring=lambda p: away.get(p.id, WEAK),
-        finding=NEVER_GOOD,
-        judge=LISTED,
-        model=FakeModel(),
+        "agentic", scoring=lambda p: away.get(p.id, WEAK), finding=NEVER_GOOD, judge=LISTED, model=FakeModel()
     )
     broken = bench.pipeline.run(QUESTION)
     assert broken.failure is not None and broken.answer is None

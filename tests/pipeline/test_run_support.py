@@ -63,8 +63,7 @@ def test_each_sentence_of_an_answer_is_measured_against_what_it_was_given() -> N
 
 
 @pytest.mark.parametrize(
-    "error",
-    [EvaluatorUnavailable("rarity.json is gone.", hint="Restore it."), ModelUnavailable("away")],
+    "error", [EvaluatorUnavailable("rarity.json is gone.", hint="Restore it."), ModelUnavailable("away")]
 )
 def test_an_answer_that_cannot_be_measured_is_an_answer_all_the_same(error: Exception) -> None:
     bench = benched(meter := FakeMeter(error))

@@ -196,10 +196,7 @@ def test_no_question_at_all_is_no_crash_and_no_claim(names: tuple[str, ...]) -> 
 def evil_page(text: str = EVIL) -> Page:
     """Everything that comes from outside is `text`."""
     asked = [replace(one, question=f"{text} {one.question}", note=text, document=text) for one in ASKED]
-    made = {
-        text: results(outcome, asked),
-        f"{text} 2": results(careful, asked),
-    }
+    made = {text: results(outcome, asked), f"{text} 2": results(careful, asked)}
     lines = dict.fromkeys(made, text)
     return page_of(Table(asked, made), labelled=text, created=text, command=text, configurations=lines)
 

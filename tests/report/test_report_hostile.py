@@ -33,10 +33,7 @@ def evil_run(text: str = EVIL) -> Trace:
     first = Passage("p1", f"{text} One more sentence.", text, page=3, found_by=(text,), scores=((text, 0.5),))
     second = Passage('"><b>', "مرحبا بالعالم.", "ملف.pdf", page=2)
     web = replace(web_page("w", text), source=text, url=text)
-    grades = (
-        Grade("p1", 0.5, text, parts=((text, 0.4),), raw=text),
-        Grade('"><b>', None, cause=text, raw=text),
-    )
+    grades = (Grade("p1", 0.5, text, parts=((text, 0.4),), raw=text), Grade('"><b>', None, cause=text, raw=text))
     search = WebSearch(
         *(WebOutcome.USED, text, text, text, text, (web,)), attempts=(WebAttempt(text, WebOutcome.FAILED, text),)
     )

@@ -228,12 +228,5 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
     for step in run.steps:
         assert step.name in told and step.summary in told
     assert f"rewrite: at most 3 key phrases to search for; written by fake-model, with {WEB_QUERY}" in told
-    for value in (
-        run.fingerprint,
-        run.id,
-        "Fake (fake)",
-        "lower 0.40, upper 0.60",
-        "prompts test",
-        "record schema 6",
-    ):
+    for value in (run.fingerprint, run.id, "Fake (fake)", "lower 0.40, upper 0.60", "prompts test", "record schema 6"):
         assert value in told

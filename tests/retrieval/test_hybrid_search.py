@@ -50,14 +50,7 @@ def retriever(store: PassageStore, embedder: WordEmbedder) -> HybridRetriever:
             "\\",
             "/ferry/",
         ],
-        *[
-            "😀",
-            "\x00ferry",
-            "\ud800 ferry",
-            "?!",
-            "[ferry TO harbour]",
-            "ferry\n\tferry",
-        ],
+        *["😀", "\x00ferry", "\ud800 ferry", "?!", "[ferry TO harbour]", "ferry\n\tferry"],
         *["ferry harbour nine " * 550, "x" * 10_000, "港" * 5_000, "'; DROP TABLE chunks; --", "NOT"],
     ],
 )

@@ -34,11 +34,7 @@ def replace_with(folder: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("content", "why"),
-    [
-        (b"This is a text." * 300, "not a database"),
-        (b"", "not any more"),
-        (b"SQLite format 3\0" + b"\0" * 5000, ""),
-    ],
+    [(b"This is a text." * 300, "not a database"), (b"", "not any more"), (b"SQLite format 3\0" + b"\0" * 5000, "")],
 )
 def test_a_file_that_is_no_index_is_told(tmp_path: Path, filled: PassageStore, content: bytes, why: str) -> None:
     replace_with(tmp_path, content)

@@ -114,10 +114,7 @@ def test_a_page_of_more_pieces_than_anybody_prints_is_refused(plain: DocumentPro
 
 @pytest.mark.parametrize(
     ("original", "reason"),
-    [
-        (b"bug ", "exit status 1"),
-        (b"large %d" % (MOST_PNG + 1), "made no sense (expected at most"),
-    ],
+    [(b"bug ", "exit status 1"), (b"large %d" % (MOST_PNG + 1), "made no sense (expected at most")],
 )
 def test_a_page_that_breaks_its_process_is_refused_and_the_next_is_drawn(
     drawer: DocumentProcesses, original: bytes, reason: str

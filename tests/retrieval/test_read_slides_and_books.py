@@ -162,7 +162,7 @@ def test_chapters_in_the_order_of_reading() -> None:
     )
     order = "".join(f'<itemref idref="{name}"/>' for name in ("a", "missing", "gone", "b"))
     assert read(make_book(chapters, order, items), "a.epub").split("\n\n") == [
-        *["# Northern Harbours", "Author: Ada Berg", "# One", "The ferry.", "## Two", "Route: R1; Price: 8.40"],
+        *["# Northern Harbours", "Author: Ada Berg", "# One", "The ferry.", "## Two", "Route: R1; Price: 8.40"]
     ]
 
 

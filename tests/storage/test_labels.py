@@ -37,11 +37,7 @@ def test_passages_of_later_rounds_and_of_the_web_can_be_labelled_and_no_others()
 
 @pytest.mark.parametrize(
     ("mark", "expected", "wanted"),
-    [
-        (Mark.RIGHT, None, Action.CORRECT),
-        (Mark.WRONG, None, None),
-        (Mark.WRONG, Action.INCORRECT, Action.INCORRECT),
-    ],
+    [(Mark.RIGHT, None, Action.CORRECT), (Mark.WRONG, None, None), (Mark.WRONG, Action.INCORRECT, Action.INCORRECT)],
 )
 def test_a_label_of_a_route_tells_which_one_was_wanted(
     mark: Mark, expected: Action | None, wanted: Action | None

@@ -9,18 +9,7 @@ from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.decision.policy import Policy
 from crag_core.trace.reroute import carried_out, reroute
 from crag_core.trace.trace import Trace
-from tests.builders import (
-    even,
-    grade,
-    graded,
-    passage,
-    policy,
-    round_of,
-    searched,
-    strips_of,
-    trace,
-    web_page,
-)
+from tests.builders import even, grade, graded, passage, policy, round_of, searched, strips_of, trace, web_page
 
 KEEP, DISCARD, REFINE = CorrectionKind.KEEP, CorrectionKind.DISCARD, CorrectionKind.REFINE
 REWRITE, WEB, GENERATE = CorrectionKind.REWRITE, CorrectionKind.WEB_SEARCH, CorrectionKind.GENERATE

@@ -45,9 +45,7 @@ RUN = trace(
     ),
     web_grades=(grade("w1", 0.4), grade("w2", 0.2)),
     web=searched(
-        PAGE,
-        OTHER_PAGE,
-        strips=(*strips_of(PAGE, ("Fares rose.", 0.4)), *strips_of(OTHER_PAGE, ("Fares fell.", 0.2))),
+        PAGE, OTHER_PAGE, strips=(*strips_of(PAGE, ("Fares rose.", 0.4)), *strips_of(OTHER_PAGE, ("Fares fell.", 0.2)))
     ),
     opinions=(Opinion(HEURISTIC, "extractive", (grade("p1", 0.3), grade("w1", 0.6))),),
 )

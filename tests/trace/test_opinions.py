@@ -6,13 +6,7 @@ from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Opinion
 from crag_core.base.types.steps import Step, StepName
-from crag_core.trace.opinions import (
-    decided_by,
-    with_evaluator,
-    with_grades,
-    with_grades_of,
-    with_opinion,
-)
+from crag_core.trace.opinions import decided_by, with_evaluator, with_grades, with_grades_of, with_opinion
 from crag_core.trace.reroute import key_of, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.opinions import comparisons
@@ -80,11 +74,7 @@ def test_an_evaluator_that_has_graded_nothing_decides_by_nobodys_grades() -> Non
 
 def test_steps_tell_whose_grades_decide_now() -> None:
     assert [step.name for step in by("llm").steps] == [SECOND_OPINION, GRADE, SECOND_OPINION]
-    assert [step.name for step in by("heuristic").steps] == [
-        SECOND_OPINION,
-        SECOND_OPINION,
-        GRADE,
-    ]
+    assert [step.name for step in by("heuristic").steps] == [SECOND_OPINION, SECOND_OPINION, GRADE]
 
 
 def test_a_record_is_judged_under_settings_by_whom_it_holds() -> None:

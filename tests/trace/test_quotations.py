@@ -87,12 +87,7 @@ def decided(action: Action, reason: str = "best chunk 0.10 < lower 0.30") -> Dec
 @pytest.mark.parametrize(
     ("action", "web", "looked_at", "said"),
     [
-        (
-            Action.INCORRECT,
-            WebOutcome.OFF,
-            3,
-            "the 3 retrieved chunks were judged irrelevant, and web search is off.",
-        ),
+        (Action.INCORRECT, WebOutcome.OFF, 3, "the 3 retrieved chunks were judged irrelevant, and web search is off."),
         (Action.INCORRECT, None, 0, "best chunk 0.10 < lower 0.30, and the web was not searched."),
         (
             Action.AMBIGUOUS,

@@ -46,9 +46,7 @@ def answered(run: Trace) -> Trace:
     routed = reroute(run, run.settings.policy)
     key = context_key(run.question, routed.decision.action, routed.knowledge.excerpts)
     return replace(
-        run,
-        settings=replace(run.settings, writer="ollama/small"),
-        answer=replace(answer(key), writer="ollama/small"),
+        run, settings=replace(run.settings, writer="ollama/small"), answer=replace(answer(key), writer="ollama/small")
     )
 
 

@@ -9,14 +9,7 @@ from hypothesis import strategies as st
 from crag_core.base.data_files import DATA
 from crag_core.base.types.questions import Turn
 from crag_core.evaluators.shipped import signal_meter
-from crag_core.trace.standalone import (
-    back_question,
-    by_rule,
-    lacks_subject,
-    points_back,
-    stands_alone,
-    why_refused,
-)
+from crag_core.trace.standalone import back_question, by_rule, lacks_subject, points_back, stands_alone, why_refused
 from crag_core.trace.trace import speaks_of_before
 
 STOP = signal_meter().stop_words

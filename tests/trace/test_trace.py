@@ -17,18 +17,7 @@ from crag_core.base.types.steps import ModelCall, Step, StepState, Usage
 from crag_core.decision.decide import decide
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import SCHEMA, Trace, context_ids, context_key
-from tests.builders import (
-    answer,
-    even,
-    graded,
-    passage,
-    policy,
-    round_of,
-    searched,
-    strips_of,
-    trace,
-    web_page,
-)
+from tests.builders import answer, even, graded, passage, policy, round_of, searched, strips_of, trace, web_page
 from tests.made_up_runs import JUDGE
 
 LATER = passage("p3", "Later text.")
@@ -104,17 +93,7 @@ def test_a_run_of_version_0_1_0_is_routed_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "not json",
-        "{",
-        "[" * 100_000,
-        '{"schema":' * 50_000,
-        "9" * 5000,
-        "\x00",
-        "\ud800",
-    ],
+    "text", ["", "not json", "{", "[" * 100_000, '{"schema":' * 50_000, "9" * 5000, "\x00", "\ud800"]
 )
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(BadRecord, match="not a recorded run"):

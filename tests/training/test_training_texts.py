@@ -9,13 +9,7 @@ from random import Random
 import pytest
 
 from crag_core.base.text.sentences import split
-from training.everyday import (
-    Asked,
-    Everyday,
-    everyday_pairs,
-    in_groups,
-    read_near_misses,
-)
+from training.everyday import Asked, Everyday, everyday_pairs, in_groups, read_near_misses
 from training.exchange import exchange
 from training.forms import reword
 from training.pairs import with_near_misses

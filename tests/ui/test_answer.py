@@ -59,11 +59,7 @@ def answered(
     found = (PETS, DUES)
     scored = tuple(replace(strip, score=strips) for one in found for strip in decompose(one))
     run = trace(
-        policy("paper"),
-        id=name,
-        passages=found,
-        grades=tuple(Grade(one.id, grades) for one in found),
-        strips=scored,
+        policy("paper"), id=name, passages=found, grades=tuple(Grade(one.id, grades) for one in found), strips=scored
     )
     run = replace(run, settings=replace(run.settings, support=judge))
     routed = reroute(run, run.settings.policy)

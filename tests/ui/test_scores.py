@@ -19,19 +19,7 @@ from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import Line, Picture, picture
-from tests.builders import (
-    POLICIES,
-    even,
-    grade,
-    graded,
-    passages,
-    policy,
-    round_of,
-    searched,
-    trace,
-    twice,
-    web_page,
-)
+from tests.builders import POLICIES, even, grade, graded, passages, policy, round_of, searched, trace, twice, web_page
 from ui.run.verdict import read_move
 
 
@@ -126,10 +114,7 @@ def test_a_rule_that_needs_no_grades_compares_nothing_and_rings_nobody() -> None
     assert (line.compared, line.compared_text) == (None, "") and not any(point.decides for point in line.points)
     assert told(line) == ["not graded", "not graded"] and made.is_idle
     assert made.words == ("CORRECT: rule few_context: 2 chunks, at most 2 need no grading; nothing was graded.",)
-    assert [mark.text for mark in made.marks] == [
-        "CORRECT at any lower",
-        "CORRECT at any upper",
-    ]
+    assert [mark.text for mark in made.marks] == ["CORRECT at any lower", "CORRECT at any upper"]
 
 
 def test_nothing_retrieved_is_no_picture() -> None:

@@ -39,10 +39,7 @@ def test_what_flips_stands_in_one_line_a_threshold() -> None:
     assert flip_lines(of_scores(0.5999))[0] == "CORRECT if upper ≤ 0.599", "else 0.60 would look enough"
     found, grades = twice((0.31, 0.82))
     two = view_run(trace(policy("two-signal"), passages=found, grades=grades))
-    assert flip_lines(two) == (
-        "CORRECT if answer bar ≤ 0.31",
-        "INCORRECT if subject bar > 0.82",
-    )
+    assert flip_lines(two) == ("CORRECT if answer bar ≤ 0.31", "INCORRECT if subject bar > 0.82")
 
 
 HOLDS = {"<": operator.lt, "≤": operator.le, ">": operator.gt, "≥": operator.ge}
