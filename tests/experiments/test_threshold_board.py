@@ -22,7 +22,7 @@ from tests.builders import CARD, POLICIES, changing, policy
 from tests.experiments.made_up_sets import board, case, grade, passage
 from tests.matrix import diagonal
 
-AXIS = grid(11)
+AXIS = grid(6)
 JUDGE = EvaluatorCard("llm", "Language model", "0 to 1", 0.3, 0.7, 0.5, True, "one call a chunk")
 shares = st.integers(0, 20).map(lambda n: n / 20)
 
@@ -50,7 +50,7 @@ def found_cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize(("name", "promotes"), diagonal(POLICIES, [False, True]))
 @given(found=st.lists(found_cases(), min_size=1, max_size=5))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[Case]) -> None:
     of = replace(policy(name).once_classified(), low_variance_promotes=promotes)
     seen = Board(of, found, CARD, writer=True)
@@ -69,7 +69,7 @@ def test_every_cell_is_what_decide_says(name: str, promotes: bool, found: list[C
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(found=found_cases())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_the_web_is_searched_where_the_decision_asks_for_it(name: str, found: Case) -> None:
     of = replace(policy(name), skip=())
     decision = decide(of, found.scored.passages, found.scored.grades, found.scored.signals)
@@ -80,7 +80,7 @@ def test_the_web_is_searched_where_the_decision_asks_for_it(name: str, found: Ca
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(found=st.lists(st.tuples(found_cases(), st.booleans()), max_size=6))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_a_part_is_the_board_of_some_of_the_cases(name: str, found: list[tuple[Case, bool]]) -> None:
     cases, which = [one for one, _ in found], np.array([is_in for _, is_in in found], dtype=bool)
     cut = Board(policy(name), cases, JUDGE, writer=True).part(which)

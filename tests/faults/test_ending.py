@@ -65,14 +65,18 @@ async def look(url: str, is_indexed: bool) -> None:
     await visitor.close()
 
 
-def test_ended_while_it_loads_and_while_it_indexes_and_finished_by_the_next_start(tmp_path: Path) -> None:
-    for home, number in (("loads", signal.SIGINT), ("indexes", signal.SIGTERM)):
-        code, said = end_at(tmp_path / home, home == "loads", number)
-        assert code == -number, said
-        assert "terminate called" not in said and "Traceback" not in said
-        store = Workbench(Config(home=tmp_path / home)).store
-        if home == "loads" or (tmp_path / home / "sample-indexed").exists():  # the signal came when all were in
-            assert len(store.documents()) == SAMPLES, "the first start is over too early"
-        assert len(store.listing()) == SAMPLES, "all are kept, and none is forgotten"
-        store.finish_interrupted()
-        assert len(store.documents()) == SAMPLES
+@pytest.mark.parametrize(
+    ("loads", "number"), [(False, signal.SIGTERM), pytest.param(True, signal.SIGINT, marks=pytest.mark.exhaustive)]
+)
+def test_ended_while_it_loads_or_indexes_and_finished_by_the_next_start(
+    tmp_path: Path, loads: bool, number: signal.Signals
+) -> None:
+    code, said = end_at(tmp_path, loads, number)
+    assert code == -number, said
+    assert "terminate called" not in said and "Traceback" not in said
+    store = Workbench(Config(home=tmp_path)).store
+    if loads or (tmp_path / "sample-indexed").exists():  # the signal came when all were in
+        assert len(store.documents()) == SAMPLES, "the first start is over too early"
+    assert len(store.listing()) == SAMPLES, "all are kept, and none is forgotten"
+    store.finish_interrupted()
+    assert len(store.documents()) == SAMPLES

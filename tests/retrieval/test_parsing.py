@@ -95,17 +95,17 @@ def tell(parser: DocumentProcesses, content: bytes = b"/nowhere/file") -> dict[s
 # --- the same as in our process -------------------------------------------------------------------------------------
 
 
-def test_every_shared_document_gives_the_same_as_in_our_process(
+def test_a_shared_document_of_each_kind_gives_the_same_as_in_our_process(
     plain: DocumentProcesses, shared_documents: Path
 ) -> None:
-    files = [file for folder in ("ok", "hostile") for file in sorted((shared_documents / folder).iterdir())]
-    assert len(files) > 50
+    folders = (sorted((shared_documents / folder).iterdir()) for folder in ("ok", "hostile"))
+    files = [file for folder in folders for file in {file.suffix: file for file in folder}.values()]
     refused = 0
     for file in files:
         outcome = outcome_of(plain.read, file.read_bytes(), file.name)
         assert outcome == outcome_of(read_document, file.read_bytes(), file.name), file.name
         refused += not isinstance(outcome[0], Page)
-    assert 5 < refused < len(files) - 20
+    assert 2 < refused < len(files) - 8
 
 
 # --- what files can do ----------------------------------------------------------------------------------------------
@@ -284,10 +284,11 @@ def test_two_at_a_time_and_never_more() -> None:
     parser, most = DocumentProcesses(Limits(readers=BAD)), 0
     before = set(children())
     with ThreadPoolExecutor(6) as pool:
-        names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(14)]
+        names = [f"a{n}.txt" if n % 5 else f"a{n}.crash" for n in range(8)]
         works = [pool.submit(outcome_of, parser.read, GOOD, name) for name in names]
         while not all(work.done() for work in works):
             most = max(most, len(set(children()) - before))
+            time.sleep(0.005)
         numbers = {tell(parser)["pid"]}
     assert most == 2
     assert [work.result() == (Page(GOOD.decode()),) for work in works] == ["txt" in name for name in names]

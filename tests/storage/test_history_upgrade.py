@@ -13,9 +13,9 @@ from crag_core.base.types.decisions import Action
 from crag_core.storage.history import HistoryStore, tables
 from crag_core.storage.history.runs import Selection
 from crag_core.trace.feedback import Mark
-from tests.storage.history_parts import golden_runs, passage_label, route_label, run, whole_run
+from tests.storage.history_parts import passage_label, route_label, run, whole_run
 
-OLD = [whole_run("whole"), run("empty"), *golden_runs()[:8]]
+OLD = [whole_run("whole"), run("empty"), run("hostile", question="Café <b>‮")]
 LABELS = [passage_label(OLD[0], "p1"), route_label(OLD[0], Mark.WRONG, Action.INCORRECT)]
 
 

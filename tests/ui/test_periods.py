@@ -7,7 +7,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ui.metrics.metrics_state import DAY, edges, width_of
@@ -15,6 +15,7 @@ from ui.metrics.metrics_state import DAY, edges, width_of
 BERLIN, KATHMANDU = ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kathmandu")
 
 
+@settings(max_examples=25)
 @given(
     st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)),
     st.timedeltas(timedelta(0), timedelta(days=900)),

@@ -133,6 +133,7 @@ names = st.sampled_from(["run", "policy", "evaluator", "thresholds", "strips", "
 texts = st.text(max_size=30) | st.sampled_from(["0.1", "0.9", "-0", "1e-3", "NaN", "Paper", "00000000", "\ud800"])
 
 
+@hypothesis.settings(max_examples=25)
 @given(st.dictionaries(names, st.lists(texts, max_size=3)))
 def test_nothing_that_stands_in_a_link_breaks_anything(parameters: dict[str, list[str]]) -> None:
     left_out = unusable(parameters, KNOWN, CARDS)

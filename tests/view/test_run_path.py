@@ -23,6 +23,7 @@ from crag_core.view.path.run_path import RunPath, run_path
 from crag_core.view.path.stages import PLACES, Stage, StageState
 from tests.builders import POLICIES, policy
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, by_id, card, changed, passage, passages
+from tests.matrix import diagonal
 
 TAKEN, NOT_TAKEN, SKIPPED, WOULD_BE = StageState.TAKEN, StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE
 WEB = ("rewrite", "search", "grade_web")
@@ -253,8 +254,7 @@ def watch(**bench: Any) -> list[tuple[str, RunPath]]:
     return watcher.stories
 
 
-@pytest.mark.parametrize("best", [0.9, 0.5, 0.1])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(("name", "best"), diagonal(POLICIES, [0.9, 0.5, 0.1]))
 def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: float) -> None:
     stories = watch(policy=name, best=best, model=FakeModel(), finding=by_engine)
     assert {tuple(stage.id for stage in found.stages) for _, found in stories} == {STAGES}
@@ -270,11 +270,12 @@ def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: fl
 # --- any record under any policy ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("of", POLICIES)
 @pytest.mark.parametrize(
-    ("web", "at"), [(WebMode.AUTO, (0.0, 1.0)), (WebMode.ASK, (0.0, 0.0)), (WebMode.OFF, (1.0, 1.0))]
+    ("of", "how"),
+    diagonal(POLICIES, [(WebMode.AUTO, (0.0, 1.0)), (WebMode.ASK, (0.0, 0.0)), (WebMode.OFF, (1.0, 1.0))]),
 )
-def test_any_record_can_be_told_under_any_policy(of: str, web: WebMode, at: tuple[float, float]) -> None:
+def test_any_record_can_be_told_under_any_policy(of: str, how: tuple[WebMode, tuple[float, float]]) -> None:
+    web, at = how
     for best in (None, 0.1, 0.5, 0.9):
         grades = {"scoring": lambda one: away(one)} if best is None else {"best": best}
         trace = asked(policy=of, web=web, finding=by_engine, **grades)
