@@ -28,7 +28,7 @@ from tests.word_embedder import WordEmbedder
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
-PATIENCE = 60_000  # milliseconds; a busy machine is no failure
+PATIENCE = 180_000  # milliseconds; a busy machine is no failure
 QUICK = "tests.browser.start"
 LIGHT, DARK = LOOKS = [("light", 1440), ("dark", 800)]
 """Theme and width; contrast is a matter of the first, room of the second, so each stands here once."""
@@ -235,9 +235,14 @@ def stop_button(page: Page) -> Locator:
     return page.get_by_test_id("stBaseButton-secondary").filter(has_text="Stop")
 
 
+_STYLED = """() => [...document.querySelectorAll("style")].some(
+  (one) => one.textContent.includes("st-key-answer_coming"))"""
+
+
 def settled(page: Page) -> None:
-    """Waits until the page is drawn as a whole."""
+    """Waits until the page is drawn as a whole; its style comes with a part of Streamlit that may load later."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    page.wait_for_function(_STYLED, timeout=PATIENCE)
 
 
 def download(page: Page, name: str) -> Download:

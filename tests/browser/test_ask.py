@@ -31,6 +31,7 @@ def test_what_is_uploaded_is_asked_and_decided_again_by_keyboard(
     listed = page.get_by_test_id("stPopoverBody")
     listed.get_by_role("button").first.click()
     expect(listed).to_have_count(0)  # a list closes once something of it is chosen
+    expect(page.get_by_label("Your question")).not_to_have_value("")
     ask(page, QUESTION)
     verdict = page.locator("h2").first
     expect(verdict).to_contain_text(re.compile(r"\bCORRECT|AMBIGUOUS"))

@@ -10,7 +10,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.experiments.labelled.file_rows import Problem
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.labelled.read import LONGEST_QUESTION, expected_named, label_named, squeezed
-from crag_core.experiments.logs.names import FIELDS
+from crag_core.experiments.logs.names import FIELDS, SAID
 from crag_core.experiments.logs.record import Context, LogRecord
 from crag_core.experiments.logs.values import LONGEST_TEXT, chunks_of, number_of, opened, text_of, texts_of, unnested
 
@@ -46,7 +46,9 @@ def mapped(columns: Sequence[str], chosen: Mapping[str, str]) -> dict[str, str]:
 
     take(tuple(FIELDS), {column: column for column in reversed(columns)})
     right = f"{found.get('ground_truth')}."  # not to be read as something else
-    paths = [column for column in reversed(columns) if "." in column and not column.startswith(right)]
+    said = {f"{found.get(field)}.{key}" for field in ("question", "answer") for key in SAID[field]}  # read already
+    inner = [column for column in reversed(columns) if "." in column]
+    paths = [column for column in inner if column not in said and not column.startswith(right)]
     take(_WITHIN, {column: column.rpartition(".")[2] for column in paths})
     return {field: found[field] for field in FIELDS if field in found}
 

@@ -32,6 +32,7 @@ SHAPES = {
     "langfuse": Shape("Langfuse traces", traces.fits_langfuse, traces.unpack_langfuse),
     "phoenix-documents": Shape("Phoenix: retrieved documents", tables.fits_phoenix),
     "ragas": Shape("ragas dataset", tables.fits_ragas),
+    "haystack": Shape("Haystack results", tables.fits_haystack),
     "table": Shape("Table: a record a row", lambda rows: True),
 }
 """By name, in the order in which they are tried."""

@@ -1,7 +1,7 @@
 """A record a row: JSONL, JSON or CSV with a question, the chunks that were retrieved, and what there is.
 
-Two tables have columns of their own: datasets of ragas, and the data frames that Phoenix makes for evaluation, in which
-the chunks stand under `reference` (docs/logs.md).
+Three tables have columns of their own: datasets of ragas, the data frames that Phoenix makes for evaluation, in which
+the chunks stand under `reference`, and results of Haystack, whose `answers` are not the right ones (docs/logs.md).
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ def fits_ragas(rows: Sequence[Row]) -> bool:
 
 def fits_phoenix(rows: Sequence[Row]) -> bool:
     return {"context.span_id", "input", "reference"} <= {*columns_of(rows)}
+
+
+def fits_haystack(rows: Sequence[Row]) -> bool:
+    """Whether `answers` are those that the pipeline wrote: elsewhere they are the right ones."""
+    answers = (opened(row.values.get("answers")) for row in rows)
+    return any("data" in one for many in answers if isinstance(many, list) for one in many if isinstance(one, Mapping))
 
 
 def columns_of(rows: Sequence[Row]) -> tuple[str, ...]:

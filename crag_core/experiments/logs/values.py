@@ -21,6 +21,10 @@ _LONGEST_LITERAL = 2_000_000
 _DEEPEST = 12
 _PRINTED_ARRAY = re.compile(r"""['"\]})]\s+['"\[{(]""")
 """Values without a comma between them: Python would join texts."""
+_PRINTED_DOCUMENT = re.compile(
+    r"""(?s)(?:Document\()?page_content=('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")(?:,? metadata=(\{.*\}))?\)?"""
+)
+"""A document of LangChain, as `str` and `repr` print it."""
 _MISSING = ("nan", "NaN", "<NA>")
 """How a table writes that there is nothing."""
 
@@ -151,8 +155,19 @@ def _is_scored(value: list[Any]) -> bool:
     return len(value) == 2 and number_of(value[1]) is not None and not isinstance(value[0], int | float)
 
 
+def _document(value: Any) -> Any:
+    """A printed document of LangChain as an object; any other value as it is."""
+    printed = _PRINTED_DOCUMENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if printed is None:
+        return value
+    try:
+        return {"page_content": ast.literal_eval(printed[1]), "metadata": printed[2]}
+    except (ValueError, SyntaxError, MemoryError):
+        return value
+
+
 def _chunk(value: Any, number: int) -> Context:
-    value = opened(value)
+    value = _document(opened(value))
     score = None
     if isinstance(value, list) and _is_scored(value):
         value, score = opened(value[0]), number_of(value[1])

@@ -47,6 +47,8 @@ CHUNKS: dict[str, Any] = {
     "LangChain": [{"page_content": "At ten.", "metadata": {"source": "f.md", "id": "c1", "score": 0.5, "page": 3}}],
     "LangChain in JavaScript": [{"pageContent": "At ten.", "metadata": {"source": "f.md", "id": "c1"}}],
     "one of several questions": [["At ten.", "At six."]],
+    "LangChain, printed": ["page_content='At ten.' metadata={'source': 'f.md', 'page': 3}"],
+    "LangChain, printed by repr": ["""Document(page_content="At ten.", metadata={'source': 'f.md'})"""],
     "LangChain with scores": [[{"page_content": "At ten.", "metadata": {"source": "f.md"}}, 0.5]],
     "LlamaIndex": [{"node": {"id_": "c1", "text": "At ten.", "metadata": {"file_name": "f.md"}}, "score": 0.5}],
     "Qdrant": [{"id": "c1", "score": 0.5, "payload": {"content": "At ten.", "title": "f.md"}}],
@@ -367,6 +369,20 @@ def test_the_data_frames_of_phoenix_for_evaluation() -> None:
     assert found.shape == "phoenix-documents" and [len(one.contexts) for one in found.records] == [2, 1]
     assert found.records[0].contexts[0] == Context("At ten.", "", "", 0.8) and found.records[0].references == ()
     assert one(read("context.span_id,input,output,reference\ns1,When?,Ten.,At ten.\n")).answer == "Ten."
+
+
+def test_answers_of_haystack_are_those_of_its_pipeline_and_not_the_right_ones() -> None:
+    documents = [{"content": "At ten.", "meta": {}, "score": 0.5}]
+    answers = [{"data": "Ten.", "documents": documents}]
+    found = read(lines({"query": "When?", "answers": answers, "documents": documents}))
+    assert found.shape == "haystack"
+    assert (one(found).answer, one(found).references) == ("Ten.", ())
+    assert one(read(lines({"query": "When?", "documents": documents, "answers": ["Ten."]}))).references == ("Ten.",)
+
+
+def test_the_text_of_a_question_or_an_answer_is_not_taken_for_a_chunk() -> None:
+    bedrock = {"input": {"text": "When?"}, "output": {"text": "Ten."}, "citations": [{"retrievedReferences": []}]}
+    assert "a column with the chunks, found the columns" in read(lines(bedrock)).failure
 
 
 def test_langsmith_examples_have_right_answers_and_experiments_both() -> None:
