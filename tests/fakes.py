@@ -419,11 +419,11 @@ class Hand:
 
 
 def set_when(is_time: Callable[[], bool], event: threading.Event | None = None) -> threading.Event:
-    """An event that is set, from another thread, as soon as something is so (within five seconds, or never)."""
+    """An event that is set, from another thread, as soon as something is so (within a minute, or never)."""
     event = event or threading.Event()
 
     def watch() -> None:
-        if wait_until(is_time, 5.0):
+        if wait_until(is_time, 60):
             event.set()
 
     threading.Thread(target=watch, daemon=True).start()

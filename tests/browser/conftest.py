@@ -261,7 +261,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _wait_for(condition: Callable[[], bool], tries: int = 600) -> None:
+def _wait_for(condition: Callable[[], bool], tries: int = 3000) -> None:
     import threading
 
     pause = threading.Event()
@@ -269,4 +269,4 @@ def _wait_for(condition: Callable[[], bool], tries: int = 600) -> None:
         if condition():
             return
         pause.wait(0.1)
-    raise TimeoutError("the application did not start within a minute")
+    raise TimeoutError("the application did not start within five minutes")

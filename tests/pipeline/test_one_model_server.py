@@ -51,11 +51,11 @@ def test_all_sessions_with_one_server_share_its_places(home: Path, server: Ollam
     threads = [threading.Thread(target=ask, args=(flag,)) for flag in flags]
     for thread in threads:
         thread.start()
-    assert wait_until(lambda: server.active == 2, 5.0)
+    assert wait_until(lambda: server.active == 2, 60)
     assert sum(workbench.servers.calls_under_way().values()) == 2
     for flag in flags:
         flag.set()
     for thread in threads:
         thread.join()
     assert server.chat_calls == 2, "the others were never sent"
-    assert wait_until(lambda: sum(workbench.servers.calls_under_way().values()) == 0, 5.0)
+    assert wait_until(lambda: sum(workbench.servers.calls_under_way().values()) == 0, 60)

@@ -39,7 +39,7 @@ def after(diary: Diary, name: str) -> Callable[..., None]:
     """Waits until the step of that name has finished, in whichever lane."""
 
     def wait(*_: object) -> None:
-        assert wait_until(lambda: name in [step.name for step in diary.done], 5.0), f"{name} does not come to its end"
+        assert wait_until(lambda: name in [step.name for step in diary.done], 60), f"{name} does not come to its end"
 
     return wait
 

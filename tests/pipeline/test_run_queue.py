@@ -69,7 +69,7 @@ def test_stop_takes_a_run_out_of_the_line_at_once() -> None:
     thread = in_thread(second, stop, within)
     assert third.before == 1
     stop.set()
-    assert wait_until(lambda: had == [False] and third.before == 0, 5.0), "it is out while its run still ends"
+    assert wait_until(lambda: had == [False] and third.before == 0, 60), "it is out while its run still ends"
     first.leave()
     assert is_inside(third)
     done.set()

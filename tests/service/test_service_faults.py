@@ -93,7 +93,7 @@ def stopped(served: Served) -> int:
 
 
 def at_work(ollama: OllamaServer, count: int = 1) -> bool:
-    return wait_until(lambda: ollama.active >= count, 30)
+    return wait_until(lambda: ollama.active >= count, 60)
 
 
 def test_a_model_that_dies_in_mid_answer_leaves_a_run_that_is_carried_on(judged: Served, ollama: OllamaServer) -> None:
@@ -123,7 +123,7 @@ def test_a_model_that_dies_in_mid_answer_leaves_a_run_that_is_carried_on(judged:
             twice = client.post("/query", json={"resume": told["id"]})
             assert twice.status_code == 409 and twice.json()["kind"] == "UnderWay"
         ollama.faults.clear()
-        assert wait_until(lambda: client.get("/health").json()["runs_under_way"] == 0, 10)
+        assert wait_until(lambda: client.get("/health").json()["runs_under_way"] == 0, 60)
         done = client.post("/query", json={"resume": told["id"]})
         assert done.json()["answer"] == ANSWER and done.json()["id"] == told["id"]
         assert heard(ollama)["judge"] == before, "what was graded is not graded again"
@@ -137,7 +137,7 @@ def test_a_model_that_is_away_is_told_and_health_says_so(judged: Served, ollama:
         told = ask(judged)
         assert told.status_code == 503 and "Start it with: ollama serve" in told.json()["error"] + told.json()["hint"]
         with judged.client() as client:
-            assert wait_until(lambda: client.get("/health").status_code == 503, 20)
+            assert wait_until(lambda: client.get("/health").status_code == 503, 60)
             part = client.get("/health").json()["parts"]["language model"]
             assert not part["works"] and part["needed"] and part["problem"].endswith("cannot be reached.")
         with judged.client(token="") as stranger:
@@ -194,7 +194,7 @@ def test_who_leaves_stops_the_run_and_its_model_call(judged: Served, ollama: Oll
     with Impatient(judged):
         assert at_work(ollama)
     assert ollama.wait_for_disconnects(left + 1)
-    assert wait_until(lambda: stopped(judged) == kept + 1, 10), "the run is kept as stopped"
+    assert wait_until(lambda: stopped(judged) == kept + 1, 60), "the run is kept as stopped"
     ollama.faults.clear()
     assert ask(judged).status_code == 200, "its turn is free again"
 
@@ -208,14 +208,14 @@ def test_a_line_that_is_full_refuses_and_says_when_to_come_again(judged: Served,
             return found["runs_under_way"], found["runs_waiting"]
 
         with Impatient(judged), Impatient(judged), Impatient(judged):
-            assert wait_until(lambda: counts() == (2, WAITING), 30), counts()
+            assert wait_until(lambda: counts() == (2, WAITING), 60), counts()
             for path, body in (("/query", {"query": QUESTION}), ("/route", {"question": "Why?", "contexts": []})):
                 refused = client.post(path, json=body)
                 assert refused.status_code == 429 and refused.headers["retry-after"] == "5"
                 assert refused.json()["error"].startswith("Too many questions at the same time")
                 assert refused.json()["kind"] == "Busy"
             assert client.post("/reroute", json={"id": "none"}).status_code == 404, "what needs no turn is answered"
-        assert wait_until(lambda: counts() == (0, 0), 30), counts()
+        assert wait_until(lambda: counts() == (0, 0), 60), counts()
 
 
 def test_a_full_disk_costs_an_answer_nothing(judged: Served) -> None:
@@ -228,7 +228,7 @@ def test_a_full_disk_costs_an_answer_nothing(judged: Served) -> None:
         with judged.client() as client:
             decided = client.post("/route", json={"question": "Why?", "contexts": [], "keep": True})
             assert decided.status_code == 200 and decided.json()["kept"] is False
-            assert wait_until(lambda: client.get("/health").json()["status"] == "degraded", 20)
+            assert wait_until(lambda: client.get("/health").json()["status"] == "degraded", 60)
     finally:
         process.rlimit(resource.RLIMIT_FSIZE, (least, most))
     assert ask(judged).json()["kept"] is True

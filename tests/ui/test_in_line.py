@@ -87,7 +87,7 @@ def test_a_model_that_serves_others_is_told_of(start: Start, monkeypatch: pytest
         app = start(OLLAMA_HOST=server.url, CRAG_MODEL=f"ollama/{MODEL}", CRAG_MODEL_CALLS="1")
         begin(app)
         job = job_named(app, "run")
-        assert wait_until(lambda: server.active == 1, 20.0)
+        assert wait_until(lambda: server.active == 1, 60)
         assert f"{MODEL} has not begun to answer: it loads, or serves others" in shown(app.run())
         job.stop()
         settle(app)
