@@ -91,8 +91,17 @@ async def _forward(work: AsyncIterator[Value], items: queue.SimpleQueue[Value]) 
             await close()
 
 
-@cache
+_only_one = threading.Lock()
+"""`cache` would let several threads that call first make a loop each; what is bound to one waits in vain in another."""
+
+
 def _loop() -> asyncio.AbstractEventLoop:
+    with _only_one:
+        return _running_loop()
+
+
+@cache
+def _running_loop() -> asyncio.AbstractEventLoop:
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="network-calls", daemon=True).start()
     return loop
