@@ -15,7 +15,15 @@ from crag_core.base.types.passages import ANSWERING, TOPICAL, Passage, Round
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.trace.injection_scan import warnings
 from crag_core.view.run_view import Label, RunView
-from crag_core.view.score_words import Number, deciding_text, edit_text, numbers_of, own_reason, signals_of
+from crag_core.view.score_words import (
+    Number,
+    decides_by_chunks,
+    deciding_text,
+    edit_text,
+    numbers_of,
+    own_reason,
+    signals_of,
+)
 from crag_core.view.sentences import SentenceList, deciding_cutoff, list_sentences
 
 _RETRIEVERS = {"keyword": "keyword (BM25)", "rrf": "rank fusion", "provider": "the provider's own score"}
@@ -70,7 +78,7 @@ class ChunkCard:
     @property
     def ungraded(self) -> str:
         if self.grade is None:
-            return "Not graded in this run"
+            return "Not graded"
         return f"Not graded: {self.grade.cause}" if self.grade.score is None else ""
 
     @property
@@ -133,10 +141,11 @@ def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
     kept_then = frozenset(one.strip.id for one in was.knowledge.verdicts if one.kept) if was else None
     suspicious = {one.passage_id for one in trace.suspicions or ()}
     is_two = decision.topical is not None
+    is_by_chunks = view.is_decided and decides_by_chunks(policy, decision)
     for passage in passages:
         id_, grade, counting = passage.id, trace.grade_of(passage.id), view.changed.grade_of(passage.id)
         is_dropped, is_pinned, is_web = id_ in edits.dropped, id_ in edits.pinned, passage in trace.web_passages
-        decides = _decides(decision, id_, counting) if view.is_decided else ""
+        decides = _decides(decision, id_, counting) if is_by_chunks else ""
         compared = numbers_of(grade, policy, has_two=is_two)
         is_used = id_ in used
         change = "new" if is_used else "gone"

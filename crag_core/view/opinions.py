@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from crag_core.base.text.display import counted, readable
+from crag_core.base.text.display import counted, readable, sentence
 from crag_core.base.types.decisions import Action, Decision
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
@@ -138,7 +138,8 @@ def _summary(sides: tuple[Side, Side], rows: tuple[OpinionRow, ...]) -> Iterator
     route = "same route" if sides[0].decision.action is sides[1].decision.action else "different route"
     apart, compared = sum(bool(row.sign) for row in rows), sum(row.gap != "–" for row in rows)
     if all(side.is_decided for side in sides):
-        yield f"{apart} of {counted(compared, 'chunk')} in different bands{' (≠)' if apart else ''}; {route}."
+        bands = f"{apart} of {counted(compared, 'chunk')} in different bands{' (≠)' if apart else ''}; {route}."
+        yield bands if compared else sentence(route)
     for side in sides:
         if side.ungraded:
             yield f"{side.name} has not graded {counted(side.ungraded, 'chunk')}."

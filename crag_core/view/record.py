@@ -11,7 +11,7 @@ from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.passages import Round
 from crag_core.base.types.steps import ModelCall, Step, Usage
 from crag_core.decision.rounds import Iteration
-from crag_core.decision.steps import DOCUMENTS, WIDENING
+from crag_core.decision.steps import DOCUMENTS, EXPAND, WIDENING
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import left_out
 from crag_core.trace.trace import Trace
@@ -58,7 +58,8 @@ def _how(found: Round) -> str:
     asked = found.retrievals[-1]
     added = "; ".join(f"{term} ({why})" for term, why in found.added)
     terms = f", with {added}" if added else ""
-    return f"{found.path[-1]}: “{asked.query}”, {found.query_by}, {asked.engine.value}{terms}"
+    by = "" if terms and found.path[-1] == EXPAND else f"{found.query_by}, "  # it would name the same terms
+    return f"{found.path[-1]}: “{asked.query}”, {by}{asked.engine.value}{terms}"
 
 
 def cost_of(step: Step) -> str:

@@ -182,9 +182,7 @@ def _band(policy: Policy, action: Action, low: str, high: str) -> Band:
 
 def _points(view: RunView, cards: Sequence[ChunkCard], part: str = "", best: float | None = None) -> tuple[Point, ...]:
     policy, decision = view.policy, view.routed.decision
-    # A rule asks no score, and measures of the whole set are no passage's: then none of the points decides.
-    is_by_passages = decision.rule is None and not policy.scores_the_set
-    deciding = decision.deciding if is_by_passages else ()
+    deciding = decision.deciding if score_words.decides_by_chunks(policy, decision) else ()
     points = []
     for card in cards:
         value = _value(card.counted, part)

@@ -173,6 +173,11 @@ def edit_text(kind: str, own: Grade | None) -> str:
     return f"pinned by you: counts as 1.00, {graded}" if kind else ""
 
 
+def decides_by_chunks(policy: Policy, decision: Decision) -> bool:
+    """Else no chunk is marked as deciding: a rule asks no score, and measures of the whole set are no chunk's."""
+    return decision.rule is None and not policy.scores_the_set
+
+
 def deciding_text(parts: Sequence[str], decision: Decision) -> str:
     if not parts:
         return ""

@@ -82,12 +82,12 @@ def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path
 
     assert main(["ingest", str(folder)]) == 0
     told = capsys.readouterr().out
-    assert "bread.md: indexed (1 chunks)" in told and "ferry.txt: indexed (1 chunks)" in told
+    assert "bread.md: indexed, 1 chunk.\n" in told and "ferry.txt: indexed, 1 chunk.\n" in told
     assert "hidden" not in told
     assert (home / "crag.db").is_file()
 
     assert main(["ingest", str(folder / "ferry.txt")]) == 0
-    assert "ferry.txt: already indexed" in capsys.readouterr().out
+    assert capsys.readouterr().out == "ferry.txt: already indexed, 1 chunk.\n"
 
     assert main(["ask", QUESTION, *GOOD_ENOUGH]) == 0
     shown = capsys.readouterr()
@@ -150,7 +150,7 @@ def test_refused_file_gives_its_reason_and_exit_code_1(indexed: Path, tmp_path: 
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "empty.txt: refused"
     assert told[1].startswith("  ") and "empty" in told[1]
-    assert told[2] == "good.txt: indexed (1 chunks)", "the others go in"
+    assert told[2] == "good.txt: indexed, 1 chunk.", "the others go in"
 
 
 def test_a_collection_is_put_into_and_asked_alone(indexed: Path, tmp_path: Path, capsys: Output) -> None:
@@ -192,8 +192,8 @@ def test_an_interrupted_adding_is_finished_by_the_next(
     assert "the next start continues from there" in capsys.readouterr().err
     assert main(["ingest", str(tmp_path / "crane.txt")]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed (1 chunks)"]
-    assert told[2] == "crane.txt: indexed (1 chunks)"
+    assert told[:2] == ["Finished what was interrupted before:", "pier.txt: indexed, 1 chunk."]
+    assert told[2] == "crane.txt: indexed, 1 chunk."
 
 
 def test_all_passages_are_made_anew(indexed: Path, tmp_path: Path, capsys: Output) -> None:

@@ -305,11 +305,12 @@ def test_one_is_used_again_until_it_has_read_its_share() -> None:
     parser.close()
 
 
-def test_an_idle_one_ends_and_the_next_file_gets_another() -> None:
+def test_an_idle_one_ends_and_the_next_file_gets_another(caplog: pytest.LogCaptureFixture) -> None:
     parser = DocumentProcesses(Limits(readers=BAD, idle=0.2))
     number = tell(parser)["pid"]
     wait_until(lambda: not is_alive(number))
     assert reads_good(parser)
+    assert not caplog.records, "nothing went wrong"
     parser.close()
 
 

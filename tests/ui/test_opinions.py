@@ -106,6 +106,8 @@ def test_opinion_opens_the_drawer_and_stands_beside_the_grades() -> None:
         "**0.10** :red[" in first[f"{JUDGE.title} (small)"] and "it names the dues" in first[f"{JUDGE.title} (small)"]
     )
     assert (second["Chunk"], second["Gap"]) == ("1. file-1.md", "0.05")
+    none_graded, _ = graded(0.9, 0.5, opinions=(judged(JUDGE, 0.95, 0.1),))
+    assert " 0 chunks" not in said(drawn(page, run=none_graded, policy=chosen, evaluators=(JUDGE,)))
     assert third["Gap"] == "–" and ":orange[not graded] no score in it" in third[f"{JUDGE.title} (small)"]
 
 

@@ -42,7 +42,10 @@ def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
     assert "bad.pdf" in text and "x.exe" in text
     assert "1 document" in text
     upload(app, ("good.md", b"# Ferry\n\nThe ferry sails at nine."))
-    assert "already indexed" in shown(app)
+    assert "already indexed, 1 chunk" in shown(app)
+    upload(app, ("tide.md", b"# Tide\n\nHigh water is at six."))
+    upload(app, ("tide.md", b"# Ferry\n\nThe ferry sails at nine."))
+    assert "already indexed as good" in shown(app) and "the older version of this name was removed" in shown(app)
 
 
 def test_the_first_start_indexes_the_sample_documents(

@@ -17,6 +17,7 @@ from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.trace.trace import Trace
+from crag_core.view.chunk_cards import chunk_cards
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import Line, Picture, picture
 from tests.builders import POLICIES, even, grade, graded, passages, policy, round_of, searched, trace, twice, web_page
@@ -80,6 +81,9 @@ def test_the_overall_score_says_how_it_was_made_and_who_decides(name: str, how: 
     (line,) = made.lines
     assert line.compared_text.replace("0.70,", "0.700000000,") == how
     assert [at for at, point in enumerate(line.points) if point.decides] == deciding
+    found, grades = graded(0.9, 0.5, 0.1)
+    cards = chunk_cards(view_run(trace(policy(name), passages=found, grades=grades)))
+    assert [at for at, card in enumerate(cards) if card.decides] == deciding, "the card of a chunk says the same"
     assert ("decides" in kinds(made)) is bool(deciding)
     if len(deciding) == 3:
         assert made.words[1] == "Chunks 1, 2 and 3 decide together."

@@ -11,7 +11,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import Unanswered, unanswered
+from crag_core.view.answer.unanswered import Unanswered, nearest_sentences, unanswered
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
 from tests.builders import grade, graded_by_its_own, passage, policy, round_of, searched, trace, web_page
@@ -53,6 +53,14 @@ def test_a_question_whose_passages_were_set_aside() -> None:
         "Let this route search the web: carry it out with the web switched on.",
         "Add documents that hold the answer, on the Documents page.",
     )
+
+
+def test_the_nearest_sentences_are_kept_ones_where_any_is_kept() -> None:
+    asked = run(grades=0.7)  # ambiguous
+    strips = [replace(one, score=0.9 if one.text == "Dogs pay half." else 0.001) for one in asked.strips or ()]
+    for scored, expected in ((strips, ["Dogs pay half."]), ([replace(one, score=0.0) for one in strips], 3)):
+        near = [one.text for one in nearest_sentences(view_run(replace(asked, strips=tuple(scored))))]
+        assert near == expected if isinstance(expected, list) else len(near) == expected
 
 
 # --- the writer declined ----------------------------------------------------------------------------------------------

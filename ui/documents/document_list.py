@@ -65,12 +65,8 @@ def _draw_lines(outcomes: Sequence[Ingested]) -> None:
 
 
 def _line(one: Ingested) -> str:
-    if one.outcome in _TROUBLES:
-        summary = plain(f"{one.message.removeprefix(f'{one.name}: ')} {one.hint}")
-    else:
-        summary = f"{one.outcome}, {counted(one.passages, 'chunk')}" if one.passages else str(one.outcome)
-    left_out = f". {plain(one.left_out)}" if one.left_out else ""
-    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {summary}{left_out}"
+    told = " ".join(filter(None, (one.message.removeprefix(f"{one.name}: "), one.hint, one.left_out)))
+    return f"{_ICONS[one.outcome]} **{plain(one.name)}** {plain(told)}"
 
 
 def draw_documents(store: PassageStore) -> None:

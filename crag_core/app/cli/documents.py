@@ -89,9 +89,9 @@ def _print_progress(progress: Progress) -> None:
 
 def _print_outcomes(outcomes: tuple[Ingested, ...]) -> None:
     for outcome in outcomes:
-        count = f" ({outcome.passages} chunks)" if outcome.passages else ""
-        print(f"{outcome.name}: {outcome.outcome}{count}")
         if outcome.outcome == "refused":
-            print(f"  {outcome.message} {outcome.hint}")
-        elif outcome.left_out:
+            print(f"{outcome.name}: refused\n  {outcome.message} {outcome.hint}")
+            continue
+        print(outcome.message)
+        if outcome.left_out:
             print(f"  {outcome.left_out}")

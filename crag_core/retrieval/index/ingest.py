@@ -21,6 +21,7 @@ from crag_core.base.documents import (
 )
 from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
+from crag_core.base.text.display import counted
 from crag_core.retrieval.chunking.join import join_pages
 from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
 from crag_core.retrieval.index.index_writer import (
@@ -168,11 +169,12 @@ def _outcome(name: str, written: Written) -> Ingested:
         return Ingested(name, IngestOutcome.REFUSED, message=message, hint="Add it again.")
     if written.is_new:
         outcome = IngestOutcome.REPLACED if written.has_replaced else IngestOutcome.INDEXED
-        message = f"{name}: {row.passages} chunks, {outcome}."
+        message = f"{name}: {outcome}, {counted(row.passages, 'chunk')}."
         return Ingested(name, outcome, row.id, row.passages, message, left_out=row.message)
-    where = "" if row.name == name else f" as {row.name!r}"
-    gone = "; its older version was removed" if written.has_replaced else ""
-    return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, f"{name}: already indexed{where}{gone}.")
+    where = "" if row.name == name else f" as {row.name}"
+    gone = "; the older version of this name was removed" if written.has_replaced else ""
+    message = f"{name}: already indexed{where}, {counted(row.passages, 'chunk')}{gone}."
+    return Ingested(name, IngestOutcome.ALREADY, row.id, row.passages, message)
 
 
 class Preparer:

@@ -103,6 +103,7 @@ class DocumentProcesses:
             # An earlier file may have damaged it, or it ended just now for lack of requests.
             return self._exchange(self._take(is_new=True), request, content, unpack, cancel)
         except ProcessLost as lost:
+            _log.warning("%r: the process that reads and draws documents %s", request.name, lost)
             what, hint = f"{request.name}: cannot be read, since the process that parses it", _SAVE_AGAIN
             if request.drawing:
                 what, hint = f"Page {request.drawing.page} cannot be drawn, since the process that draws it", _PRINT_IT
@@ -136,9 +137,8 @@ class DocumentProcesses:
             if isinstance(error, ProcessLost):
                 if self._closed.is_set():
                     raise Stopped("The application ends.") from error
-                _log.warning("%r: the process that reads and draws documents %s", request.name, error)
                 # It may quote a document: not for a log that people keep.
-                _log.debug("The last line of its stderr: %r", process.last_words)
+                _log.debug("%r: it %s; the last line of its stderr: %r", request.name, error, process.last_words)
             raise
         if process.served >= self._files_each:
             self._end(process)

@@ -71,8 +71,10 @@ def _where(view: RunView) -> Iterator[str]:
 
 
 def nearest_sentences(view: RunView) -> tuple[Nearest, ...]:
-    """Those with the best scores, whatever became of them; none of them is called an answer."""
-    return tuple(_near(view, one, one.reason) for one in _best_first(view)[:_MOST_NEAREST])
+    """Those of the kept ones with the best scores, of the others where none is kept; none is called an answer."""
+    best = _best_first(view)
+    shown = [one for one in best if one.kept] or best
+    return tuple(_near(view, one, one.reason) for one in shown[:_MOST_NEAREST])
 
 
 def _nearest(view: RunView) -> Nearest | None:
