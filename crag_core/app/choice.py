@@ -203,7 +203,8 @@ def read_configuration(text: str, workbench: Workbench) -> Configuration:
         if not value or key not in KEYS:
             near = () if key in KEYS else get_close_matches(key, KEYS, n=1)
             guess = f"Did you mean {near[0]}? " if near else ""
-            raise WrongUse(f"{text!r}: expected key=value, found {part!r}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
+            found = f"unknown key {key!r}" if value else f"expected key=value, found {part!r}"
+            raise WrongUse(f"{text!r}: {found}.", hint=f"{guess}Keys: {', '.join(KEYS)}.")
         if key in given:
             raise WrongUse(f"{text!r}: expected {key} once, found {given[key]!r} and {value!r}.")
         given[key] = value

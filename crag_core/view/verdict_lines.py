@@ -13,7 +13,7 @@ from crag_core.decision.reasons import FIELD
 from crag_core.decision.stability import flips, is_settled
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView, evaluator_name
-from crag_core.view.score_words import ALONE, CALLED, QUESTIONS, flip_text
+from crag_core.view.score_words import ALONE, CALLED, QUESTIONS, flip_text, threshold_names
 
 MEANINGS = {
     Action.CORRECT: "The evidence holds up.",
@@ -160,11 +160,13 @@ def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
     if trace.settings.judge != taken.settings.judge:
         message.append(f"evaluator {_evaluator(trace)} instead of {_evaluator(taken)}")
     is_plain = policy.is_plain or then.is_plain  # which looks at no threshold
+    has_two = policy.compares_two_scores and then.compares_two_scores
+    lower, upper = threshold_names(policy) if has_two else ("lower threshold", "upper threshold")
     message += [
         f"{name} {_instead(before, now)}"
         for name, before, now in (
-            ("lower threshold", then.lower, policy.lower),
-            ("upper threshold", then.upper, policy.upper),
+            (lower, then.lower, policy.lower),
+            (upper, then.upper, policy.upper),
             ("sentence cut-off", then.cutoff, policy.cutoff),
         )
         if before != now and not is_plain

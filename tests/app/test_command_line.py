@@ -252,6 +252,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["evaluate", "--set", "../../etc/passwd"], "Unknown labelled set '../../etc/passwd'"),
         (["tune", "--set", "x.csv", "--policy", "papre"], "Did you mean 'paper'?"),
         (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
+        (["policy", "no.toml"], "There is no file no.toml."),
         (["report", "no.json"], "no.json: expected a recorded run, found: No such file"),
         (["restore", "no.zip"], "no.zip is not a file."),
         (["reindex", "--tokens", "-5"], "expected 50 to"),

@@ -196,7 +196,7 @@ def test_a_limit_of_nothing_is_wrong_use(limit: str, home: Path, capsys: Output)
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        (["plain", "paper,uper=0.8"], "expected key=value, found 'uper=0.8'. Did you mean upper?"),
+        (["plain", "paper,uper=0.8"], "unknown key 'uper'. Did you mean upper?"),
         (["paper,lower=0.9,upper=0.1"], "lower must not exceed upper"),
         (["paper,evaluator=llm"], "The evaluator 'llm' needs a language model."),
         (["paper,model=mine"], "Unknown language model 'mine'."),

@@ -120,9 +120,9 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
         (" , upper=0.8", "Begin with the name of a policy, or with plain."),
         (
             "paper,uper=0.8",
-            "expected key=value, found 'uper=0.8'. Did you mean upper? Keys: name, evaluator, model, pre",
+            "unknown key 'uper'. Did you mean upper? Keys: name, evaluator, model, pre",
         ),
-        ("paper,policy=plain", "'paper,policy=plain': expected key=value, found 'policy=plain'. Keys: name, eval"),
+        ("paper,policy=plain", "'paper,policy=plain': unknown key 'policy'. Keys: name, eval"),
         ("paper,upper", "expected key=value, found 'upper'. Keys: "),
         ("paper,upper=0.8,upper=0.9", "expected upper once, found '0.8' and '0.9'."),
         ("paper,upper=high", "upper: expected a valid number, unable to parse string as a number, found str 'high'."),

@@ -68,8 +68,8 @@ def test_the_stages_are_printed_and_written(log: Path, capsys: Output) -> None:
     command = ["import-log", str(log), "--map", "question=frage", "--stages", "--csv", str(out)]
     assert main([*command, "--policy", "paper", "--evaluator", "heuristic", "--lower", "0", "--upper", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "not retrieved                     1   50.0%  1 wrong" in shown
-    assert "no fault found                    1   50.0%" in shown and "doubtful at most" not in shown
+    assert "not retrieved                      1   50.0%  1 wrong" in shown
+    assert "no fault found                     1   50.0%" in shown and "doubtful at most" not in shown
     written = out.read_text("utf-8").splitlines()
     assert written[0].startswith("record,row,question,stage,verdict,route,reason") and len(written) == 3
 

@@ -115,6 +115,17 @@ def test_too_few_questions_for_a_guarantee_are_an_exit_code(labelled: Path, caps
     assert "at least 49 more are needed" in capsys.readouterr().err
 
 
+def test_thresholds_that_cannot_be_chosen_are_no_broken_limit_where_none_was_asked_for(
+    labelled: Path, tmp_path: Path, capsys: Output
+) -> None:
+    few = tmp_path / "few.csv"
+    few.write_text("".join(labelled.read_text("utf-8").splitlines(keepends=True)[:13]), "utf-8")
+    arguments = ["--set", str(few), "--evaluator", "embedding"]
+    assert main(["tune", *arguments]) == 1
+    assert "error: Thresholds cannot be chosen from 12 questions" in capsys.readouterr().err
+    assert main(["tune", *arguments, "--objective", "confidently wrong <= 5%"]) == NOT_KEPT
+
+
 def test_questions_that_could_not_be_graded_are_no_result(
     labelled: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:

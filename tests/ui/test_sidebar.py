@@ -36,6 +36,12 @@ def test_budget_is_told_by_route_and_holds(start: Start) -> None:
     assert app.session_state["trace"].usage.calls == 4
 
 
+def test_the_legend_says_what_no_score_can_bring_about(start: Start) -> None:
+    app = choose(start(), policy="astute-rag")
+    assert "nothing retrieved" in shown(app) and "below 0.00" not in shown(app)
+    assert "nothing retrieved" not in shown(choose(app, policy="paper"))
+
+
 def test_a_collection_stays_in_the_address_for_a_reload(start: Start, own: Path) -> None:
     Workbench(Config(home=own)).store.ingest([("boats.md", b"The ferry sails at nine.")], collection="Boats")
     app = start(CRAG_HOME=str(own), address={"collection": "Boats"})

@@ -37,9 +37,9 @@ def page(taken: Trace, run: Trace, policy: Policy, first: Trace | None = None, a
     draw_changes(view_of(taken, run, policy), first, act("undo"), act("original"))
 
 
-def a_taken_run(count: int = 2) -> tuple[Trace, Policy]:
+def a_taken_run(count: int = 2, of: str = "paper") -> tuple[Trace, Policy]:
     """Taken at 0.3 and 0.4 with the cut-off 0.35: CORRECT, and two sentences are kept."""
-    run, chosen = a_run(count, "paper")
+    run, chosen = a_run(count, of)
     chosen = chosen.with_thresholds(0.3, 0.4, 0.35)
     return replace(run, settings=replace(run.settings, policy=chosen)), chosen
 
@@ -64,6 +64,9 @@ def test_moved_numbers_are_told_with_those_before() -> None:
         "lower threshold 0.3001 instead of 0.3000",
         "sentence cut-off 0.60 instead of 0.35",
     )
+    two, one_of_two = a_taken_run(of="two-signal")
+    assert changes(two, two, one_of_two.with_thresholds(0.3, 0.5)) == ("bar for an answer 0.50 instead of 0.40",)
+    assert "upper threshold 0.50 instead of 0.40" in changes(two, two, chosen.with_thresholds(0.3, 0.5))
     abstaining = chosen.with_doubtful(Doubtful.ABSTAIN)
     assert changes(run, run, abstaining) == ("doubtful ending “abstain” instead of “show”",)
 

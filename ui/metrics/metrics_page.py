@@ -46,7 +46,7 @@ def cards(runs: Sequence[Measured]) -> tuple[Card, ...]:
                "Whatever was asked. Only a labelled set tells how many should be."),
         _share("Searched the web", sum(run.searched for run in decided), len(decided), "decided runs",
                "A provider was asked, whether or not it found anything."),
-        _share("Best score rose after correction", sum(improved), len(improved), "corrected runs",
+        _share("Best score rose after correction", sum(improved), len(improved), "runs graded twice",
                "Of corrected runs with grades before and after."),
         _median("Decision time", fast, "CORRECT run",
                 "Question to decision, where CORRECT. Grades from the cache take none."),
@@ -72,10 +72,11 @@ def draw_whole(found: Seen) -> None:
     chart = decisions(found.parts, found.steps)
     st.plotly_chart(chart, config={"displayModeBar": False}, key="metrics_chart", alt="Runs by action over time")
     steps = [cards(one) for one in found.parts]
+    has_course = sum(map(bool, found.parts)) > 1
     with st.grid(4, min_column_width=190, gap="small") as grid:
         for place, card in enumerate(cards(found.whole)):
             course = [one[place].number for one in steps]
-            is_drawn = sum(number is not None for number in course) > 1 and any(course)
+            is_drawn = has_course and sum(number is not None for number in course) > 1 and any(course)
             with grid.cell():
                 st.metric(
                     card.name, card.value, card.of, delta_color="off", delta_arrow="off", border=True,

@@ -112,9 +112,10 @@ def _draw_legend(policy: Policy) -> None:
         reached = "above" if policy.at_lower is Action.INCORRECT else "from"
         between = f"· else subject {reached} {low}"
         above, below = f"· answer {above}", f"· subject {below}"
-    texts = (f"{above} {high}", between, f"{below} {low}")
-    if policy.judges_together and policy.lower == 0.0:
-        texts = ("· enough together", "· not enough", "· nothing retrieved")
+    is_never = policy.lower == 0.0 and policy.at_lower is not Action.INCORRECT  # no score is below it
+    texts = (f"{above} {high}", between, "· nothing retrieved" if is_never else f"{below} {low}")
+    if policy.judges_together and is_never:
+        texts = ("· enough together", "· not enough", texts[2])
     st.caption(
         f":green[:material/check_circle: {plain(policy.bare_label(Action.CORRECT))}] {texts[0]}  \n"
         f":orange[:material/help: {plain(policy.bare_label(Action.AMBIGUOUS))}] {texts[1]}  \n"

@@ -12,6 +12,7 @@ from threading import Event
 from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import read_input
 from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.text.display import counted
 from crag_core.evaluators import EVALUATORS
 from crag_core.evaluators.cascade import SHOWN_FORM
 from crag_core.evaluators.policies import DEFAULT
@@ -144,7 +145,7 @@ def _checked(name: str, read: Read) -> LabelledSet:
         message = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
         more = f"\n  and {len(read.problems) - 20} more" if len(read.problems) > 20 else ""
         raise BadRecord(
-            f"The labelled set {name!r} has {len(read.problems)} rows that cannot be used:\n{message}{more}"
+            f"The labelled set {name!r} has {counted(len(read.problems), 'row')} that cannot be used:\n{message}{more}"
         )
     if read.unlabelled:
         raise BadRecord(f"The set {name!r} has no labels.", hint="Label its questions on the Tune page.")

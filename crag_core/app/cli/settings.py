@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crag_core.app.config import Config, load
+from crag_core.base.errors import WrongUse
 from crag_core.decision.policy_file import present_form
 from crag_core.evaluators.policies import known_card, policy_text, read_policy
 
@@ -27,6 +28,8 @@ def settings(options: argparse.Namespace) -> int:
 
 
 def policy(options: argparse.Namespace) -> int:
+    if not options.file.exists():
+        raise WrongUse(f"There is no file {options.file}.", hint="Name a policy file, such as mine.toml.")
     known_card(read_policy(options.file).evaluator)
     print(present_form(policy_text(options.file)), end="")
     return 0

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from crag_core.llamaindex.query_engine import CRAGQueryEngine
 
 NOT_KEPT = 3
-"""Exit code: everything worked, and the limit that was asked for is not kept."""
+"""Exit code: everything worked, and the limit that was asked for is not kept, or cannot be promised."""
 MOST = ("confidently_wrong", "needless_web", "missed_web", "discarded", "ungraded", "web")
 LEAST = ("right",)
 """Rates that a limit can be put on, from above and from below."""
@@ -110,6 +110,8 @@ def tune(options: argparse.Namespace) -> int:
     others = (("shipped", *shipped), *((one.name, one.lower, one.upper) for one in policy.presets))
     found = recommend(graded.board, options.objective, others=others, shipped=shipped, confidence=options.confidence)
     if found.why_not:
+        if options.objective.most_wrong is None:
+            raise CragError(found.why_not)
         print(found.why_not, file=sys.stderr)
         return NOT_KEPT
     print(advice(found))

@@ -48,7 +48,7 @@ def lines(found: Findings) -> list[str]:
         count = sum(verdicts.values())
         told = [f"{verdicts[one]} {one}" for one in (Verdict.WRONG, Verdict.DOUBTFUL) if verdicts[one]]
         share = f"{count / len(found.pairs):>6.1%}" if found.pairs else ""
-        table.append(f"{stage:<30}{count:>5}  {share}  {', '.join(told) if stage is not Stage.NONE else ''}".rstrip())
+        table.append(f"{stage:<31}{count:>5}  {share}  {', '.join(told) if stage is not Stage.NONE else ''}".rstrip())
     return table
 
 

@@ -74,7 +74,11 @@ def read_log(content: bytes, shape: str = "", chosen: Mapping[str, str] | None =
     except BadRecord as error:
         return ReadLog(shape, str(error))
     if not rows:
-        first = problems[0].message if problems else "This file has no rows."
+        first = (
+            problems[0].message
+            if problems
+            else "Expected JSONL, JSON, or CSV with names of columns on line 1, found nothing below it."
+        )
         return ReadLog(shape, f"No row can be read. {first}", problems=tuple(problems), remarks=remarks)
     name = shape or next(name for name, one in SHAPES.items() if one.fits(rows[:_SAMPLED]))
     columns, unpacked = tables.columns_of(rows), SHAPES[name].unpacked
