@@ -48,6 +48,11 @@ def begin(app: AppTest, question: str = QUESTION) -> AppTest:
     return app.run()
 
 
+def looks_every(app: AppTest, seconds: str) -> bool:
+    """Whether a part of the page does, by the mark of its ticks."""
+    return any(f'data-every="{seconds}"' in one.proto.body for one in app.get("html"))
+
+
 def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
     start: Start, others: Callable[[int], list[Ticket]]
 ) -> None:
@@ -55,8 +60,10 @@ def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
     tickets = others(3)
     begin(app)
     assert "In line: 2 runs before yours" in shown(app)
+    assert looks_every(app, "0.9"), "who waits behind others looks less often"
     tickets[0].leave()
     assert "In line: 1 run before yours" in shown(app.run())
+    assert looks_every(app, "0.6")
     tickets[1].leave()
     assert "In line: yours is next" in shown(app.run())
     tickets[2].leave()

@@ -25,7 +25,7 @@ def page(
     told: list[tuple[str, str]] = acts if acts is not None else []
     draw_opinions(
         view_run(run, policy),
-        evaluators,
+        lambda: evaluators,
         lambda name: told.append(("ask", name)),
         lambda name: told.append(("adopt", name)),
         suited=lambda card: policy.with_thresholds_for(card, run.settings.strip_evaluator),

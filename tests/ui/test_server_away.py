@@ -96,7 +96,7 @@ def test_a_run_that_broke_off_goes_on_in_another_session_as_it_was_begun(start: 
 
 
 def test_a_server_that_is_back_is_found_at_the_next_look_of_the_strip(start: Start, server: OllamaServer) -> None:
-    """What its timer does every four seconds, without a click."""
+    """What its timer does every six seconds, without a click."""
     server.stop()
     app = start(OLLAMA_HOST=server.url)
     with_settings = app.session_state["config"]

@@ -15,16 +15,23 @@ from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
 from ui.session import access, app_state, run_job, startup
-from ui.session.fragments import ticking
+from ui.session.fragments import EVERY, ticking
 from ui.shell.text import paragraphs, plain
 
 _VERDICT = 48
 """Pixels, the height of a verdict with its reason: the path stays where it is when that comes."""
+_LONGEST = 1.5
+"""Seconds between two looks at a run that many are before: each look takes as long as a part of theirs."""
 
 
-@ticking()
 def draw_running() -> None:
     """The answer as it is written, the verdict as soon as it stands, and the steps as they happen."""
+    job = run_job.job()
+    before = (job.ticket.before if job and job.ticket else None) or 0
+    ticking(min(EVERY * (1 + before), _LONGEST))(_draw_running)()
+
+
+def _draw_running() -> None:
     job = run_job.job()
     if job is None:
         st.rerun()  # it was put away by a script that was interrupted before it could redraw the page

@@ -20,7 +20,7 @@ from ui.shell.text import plain
 
 def draw_opinions(
     view: RunView,
-    evaluators: Sequence[EvaluatorCard],
+    evaluators: Callable[[], Sequence[EvaluatorCard]],
     on_ask: Callable[[str], None],
     on_adopt: Callable[[str], None],
     *,
@@ -42,7 +42,7 @@ def draw_opinions(
     with drawer:
         for found in comparisons(view, suited):
             _draw_comparison(found, on_adopt)
-        _draw_asking(trace, evaluators, on_ask, has_model)
+        _draw_asking(trace, evaluators(), on_ask, has_model)
 
 
 def _draw_asking(

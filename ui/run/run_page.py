@@ -95,15 +95,17 @@ def draw_evidence() -> None:
     if not view.policy.is_plain:
         draw_opinions(
             view,
-            app_state.usable_evaluators(),
+            app_state.usable_evaluators,
             ask_opinion,
             current_run.decide_by,
             suited=lambda card: _suited(view.policy.name, card),
             has_model=app_state.has_model(),
         )
     _draw_anchor("record")
-    with st.expander("Record of this run", icon=":material/receipt_long:"):
-        draw_record(trace)
+    drawer = st.expander("Record of this run", key="record_drawer", icon=":material/receipt_long:", on_change="rerun")
+    if drawer.open:
+        with drawer:
+            draw_record(trace)
     draw_model_calls(trace)
     if passage := current_run.take_place():
         verdicts = [one for one in routed.knowledge.verdicts if one.strip.passage_id == passage.id]

@@ -16,7 +16,7 @@ from typing import ParamSpec
 import streamlit as st
 
 _P = ParamSpec("_P")
-_EVERY = 0.3
+EVERY = 0.3
 """Seconds between two looks at work in the background."""
 _DRAWN, _DRAWN_AT, _TICKING = "fragments", "fragments_at", "fragments_ticking"
 
@@ -50,7 +50,7 @@ def renewed(draw: Callable[_P, None], run_every: float | None = None) -> Callabl
     return st.fragment(draw_renewed, run_every=run_every)
 
 
-def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
+def ticking(every: float = EVERY) -> Callable[[Callable[_P, None]], Callable[_P, None]]:
     """Drawn by `start_ticks`, then every so many seconds; st.rerun() in it redraws the page.
 
     Where ticks stop coming, as its mark tells, parts/ticks.js asks for the page.
@@ -60,7 +60,7 @@ def ticking(every: float = _EVERY) -> Callable[[Callable[_P, None]], Callable[_P
         @wraps(draw)
         def draw_boxed(*args: _P.args, **kwargs: _P.kwargs) -> None:
             def tick() -> None:
-                st.html(f'<span data-tick="{time.monotonic_ns()}" data-every="{every}"></span>')
+                st.html(f'<span data-tick="{time.monotonic_ns()}" data-every="{every:g}"></span>')
                 draw(*args, **kwargs)
 
             st.session_state.setdefault(_TICKING, []).append((st.container(), renewed(tick, run_every=every)))

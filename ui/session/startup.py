@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 from threading import Event, Thread
 
@@ -93,5 +94,6 @@ def model_loading() -> Job[None, None]:
             pass
         job.can_be_left = True
         workbench.find_embedder(workbench.embedder.name).load()
+        gc.freeze()  # a collection that walks all that PyTorch brings holds everybody up for half a second
 
     return Job(work, None)

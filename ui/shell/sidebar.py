@@ -195,7 +195,7 @@ class Health:
     hint: str = ""
 
 
-_LOOK_EVERY = 4.0
+_LOOK_EVERY = 6.0
 """Seconds between two looks at a server that is away."""
 _ICONS = {
     True: ":green[:material/check_circle:]",

@@ -105,7 +105,8 @@ EMBEDDER_INPUTS, EMBEDDER_OUTPUTS = INPUTS[:2], ("vector",)
 _MOST_THREADS = 4
 
 _REMEMBERED = 512
-"""Readings of a window, and vectors, that are kept: those of the chunks of a run, for its sentences."""
+"""Pieces, readings of a window, and vectors that are kept: those of the chunks of a run, for its sentences."""
+_LONGEST = 4000  # characters of a text whose pieces are kept
 
 Ids = Sequence[int]
 
@@ -138,19 +139,24 @@ class PairReader:
         self._session = _open_session(MODEL, files[MODEL], INPUTS, OUTPUTS)
         self._embedder = _open_session(EMBEDDER, files[EMBEDDER], EMBEDDER_INPUTS, EMBEDDER_OUTPUTS)
         self._threads = ThreadPoolExecutor(_count_threads(), "pair-reader", initializer=give_way)
+        self._pieces = lru_cache(_REMEMBERED)(self._pieces_anew)
         self._read_pair = lru_cache(_REMEMBERED)(self._read_anew)
         self._vector = lru_cache(_REMEMBERED)(self._vector_anew)
         remembered.register(self)
 
     def forget(self) -> None:
+        self._pieces.cache_clear()
         self._read_pair.cache_clear()
         self._vector.cache_clear()
 
     def pieces(self, text: str) -> WordPieces:
         """The pieces of a text, whatever it holds; "[SEP]" in it is read as the letters that it is made of."""
         sound = text.encode("utf-8", "replace").decode()  # halves of a surrogate pair become "?", sign for sign
-        found = self._tokenizer.encode(sound, add_special_tokens=False)
-        return WordPieces(sound, found.ids, found.offsets, found.ids.count(self._unknown))
+        return (self._pieces if len(sound) <= _LONGEST else self._pieces_anew)(sound)
+
+    def _pieces_anew(self, text: str) -> WordPieces:
+        found = self._tokenizer.encode(text, add_special_tokens=False)
+        return WordPieces(text, found.ids, found.offsets, found.ids.count(self._unknown))
 
     def read(self, question: Ids, passages: Sequence[Ids], cancel: Cancel) -> list[PairLogits]:
         """Each passage read, in order, the last ones not again; raises `Stopped` soon after `cancel` is set,

@@ -175,7 +175,7 @@ class AnswerBlocks:
     def marks(self) -> tuple[tuple[str, str], ...]:
         return tuple((SIGNS[kind], meaning) for kind, meaning in _SAID_OF[self.checker][1].items())
 
-    @property
+    @cached_property
     def sources(self) -> tuple[Source, ...]:
         return sources_of(self.view, citations(self.answer.text, len(self.excerpts)))
 
