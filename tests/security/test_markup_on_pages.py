@@ -90,7 +90,7 @@ def test_no_page_reads_markup_out_of_a_record_that_it_opens(start: Start, evil_h
     app = start(CRAG_HOME=str(evil_home))
     app.query_params["run"] = ["evil-1"]
     app.session_state["followed"] = False
-    app.session_state["calls_drawer"] = True
+    app.session_state["calls_drawer"] = app.session_state["record_drawer"] = True
     labelled = LabelledSet(EVIL, (LabelledQuestion(EVIL, Expected.CORRECT),))
     app.session_state["SetInUse"] = SetInUse(labelled)
     app.session_state["versus_what"] = "Labelled set"

@@ -38,7 +38,8 @@ def test_pinned_file_is_the_whole_evidence(start: Start, ids: dict[str, str]) ->
     assert sources(app) == ["crane.txt"] and trace.passages[0].text == DOCUMENTS["crane.txt"]
     assert trace.passages[0].found_by == ("read_file",)
     assert "CORRECT" not in header(app).replace("INCORRECT", "")
-    assert "1 of them whole files that you pinned" in shown(app)
+    app.session_state["record_drawer"] = True
+    assert "1 of them whole files that you pinned" in shown(app.run())
 
 
 def test_pinned_file_that_was_deleted_meanwhile_is_let_go(start: Start, tmp_path: Path) -> None:
