@@ -20,6 +20,9 @@ from crag_core.base.types.steps import StepState
 from crag_core.evaluators.shipped import signal_meter
 from crag_core.storage.history import open_history
 from crag_core.trace.standalone import stands_alone
+from crag_core.trace.trace import Trace
+from crag_core.view.score_words import reason_of
+from crag_core.view.verdict_lines import chip
 from tests.browser.visitor import Visitor
 from tests.stand_ins.local_server import wait_until
 
@@ -190,6 +193,12 @@ def lateness(tally: Tally, home: Path) -> list[float]:
     return [over_at - found.kept_at for over_at, found in kept if over_at and found]
 
 
+def _reason(trace: Trace) -> str:
+    """As the page says it beside the verdict; "" where nothing was decided."""
+    decision = trace.decision
+    return chip(decision, reason_of(decision, trace.settings.policy)).reason if decision else ""
+
+
 def _is_over(visitor: Visitor) -> bool:
     return not (visitor.has("button", "Stop") or visitor.has("button", "Stopping…"))
 
@@ -221,8 +230,9 @@ def problems(tally: Tally, home: Path) -> list[str]:
         is_whole = trace.answer is not None and trace.failure is None
         if not is_whole and not (asked.ending == "stopped" and trace.steps[-1].state is StepState.STOPPED):
             found.append(f"{asked.tag}: run {asked.run_id} ({asked.ending}) ended with {trace.steps[-1:]}")
-        if trace.decision and asked.page and trace.decision.reason[1:] not in asked.page:
-            told = f"{asked.tag}: its page ({asked.ending}) does not show “{trace.decision.reason}”"
+        reason = _reason(trace)
+        if asked.page and reason not in asked.page:
+            told = f"{asked.tag}: its page ({asked.ending}) does not show “{reason}”"
             found.append(f"{told}, but\n{asked.page[-1000:]}")
     if history.count() != len(ids):
         found.append(f"expected {len(ids)} runs in the history, found {history.count()}")
