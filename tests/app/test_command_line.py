@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import shutil
 import sys
@@ -274,10 +275,16 @@ def test_a_question_from_standard_input_has_an_end(home: Path, capsys: Output, m
         (b"", 2, "found nothing"),
         (b"x" * 10**6, 2, "at most 2,000 characters"),
         (QUESTION.encode("utf-16"), 0, ""),
+        ("Zoë?".encode("latin-1"), 2, "Expected a question in UTF-8 on standard input"),
     ):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert main(["ask", "-"]) == code
         assert words in capsys.readouterr().err
+
+
+def test_letters_of_a_question_that_are_no_text_are_signs_in_its_record(home: Path, capsys: Output) -> None:
+    assert main(["ask", os.fsdecode(b"Why does Zo\xeb leave?"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["question"] == "Why does Zo? leave?"
 
 
 def test_a_model_that_the_server_has_not_is_an_unknown_name(

@@ -8,7 +8,7 @@ from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.decision.crag import Chunk
 from crag_core.decision.decide import decide, evidence_of
-from tests.builders import even, grade, graded, passage, passages, policy
+from tests.builders import even, grade, graded, passage, policy
 
 CORRECT, AMBIGUOUS, INCORRECT = Action.CORRECT, Action.AMBIGUOUS, Action.INCORRECT
 
@@ -76,17 +76,6 @@ def test_confidence_is_that_of_the_action(
 ) -> None:
     decision = decide(policy(name), *graded(*scores), even(scores[0]) if scores[0] is not None else ())
     assert decision.confidence == confidence
-
-
-@pytest.mark.parametrize(
-    ("scores", "best"),
-    [((0.9, 0.8, 0.7, 0.1), 0.8), ((0.6, 0.7, 0.8), 0.7), ((0.9, None), 0.7), ((None, None), 0.5), ((), None)],
-)
-def test_the_best_three_grades_are_one_of_the_signals(scores: tuple[float | None, ...], best: float | None) -> None:
-    of = replace(policy("signals"), ungraded=0.5)
-    found = passages(len(scores))
-    grades = tuple(grade(one.id, score) for one, score in zip(found, scores, strict=True))
-    assert evidence_of(of, found, grades).signals.get("rerank_top3") == best
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,7 @@ def test_the_core_alone_says_what_the_application_needs(installed: Installed, no
         )
 
 
+@pytest.mark.exhaustive
 def test_the_core_with_the_extra_serve_decides_over_http(installed: Installed, not_in_core: set[str]) -> None:
     brought = brought_by(extra("serve"))
     modules = {

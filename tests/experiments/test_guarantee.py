@@ -66,6 +66,7 @@ def test_each_step_of_a_path_is_cheaper_and_less_safe() -> None:
     assert len(path) > 3 and costs == sorted(costs, reverse=True) and wrong == sorted(wrong)
 
 
+@pytest.mark.exhaustive
 def test_a_promise_is_broken_no_more_often_than_stated() -> None:
     """40 sets, each halved, ordered by one half and tested on the other; what is true is seen on 20,000 others."""
     truth = drawn(20_000, seed=1234)

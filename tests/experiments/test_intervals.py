@@ -125,7 +125,7 @@ def test_questions_are_paired() -> None:
     assert found.high - found.low < (alone.high - alone.low) / 20
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_difference_holds_the_truth_as_often_as_promised() -> None:
     random, resamples = np.random.default_rng(12), Resamples(120, 500)
     held, surely = 0, 0

@@ -14,6 +14,7 @@ from crag_core.experiments.labelled import read as reading
 from crag_core.experiments.labelled.file_rows import cleaned
 from crag_core.experiments.labelled.questions import ALL, LABELS, WORDS, Expected, LabelledQuestion, LabelledSet, Origin
 from crag_core.experiments.labelled.read import Read, read_questions, write_csv, write_questions
+from tests.matrix import diagonal
 
 SAMPLE = Path(__file__).parents[2] / "data" / "questions" / "sample.jsonl"
 HEADER = "question,expected\n"
@@ -45,10 +46,9 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("text", SAME.values(), ids=SAME)
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
-def test_the_content_tells_the_format(text: str, encoding: str) -> None:
-    found = read(text.encode(encoding))
+@pytest.mark.parametrize(("form", "encoding"), diagonal(SAME, ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"]))
+def test_the_content_tells_the_format(form: str, encoding: str) -> None:
+    found = read(SAME[form].encode(encoding))
     assert labels(found) == {"A?": "CORRECT", "B?": "INCORRECT"} and not found.problems and not found.remarks
 
 

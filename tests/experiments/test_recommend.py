@@ -123,7 +123,7 @@ WISHES = [(OBJECTIVE, None), (Objective(most_wrong=0.1), None), (Objective(most_
 
 
 @pytest.mark.parametrize(("objective", "confidence"), WISHES, ids=["costs", "as seen", "promised"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 10**6), count=st.integers(24, 160), apart=st.floats(0.3, 2.5),
     own=st.tuples(st.integers(0, 60), st.integers(0, 100)).map(lambda one: (min(one) / 100, max(one) / 100)),
@@ -241,7 +241,7 @@ def test_what_is_cheaper_on_the_other_questions_by_chance_alone_leaves_yours(see
     assert yours.name == "yours" and other.cost < yours.cost and "no better than chance" in found.keep
 
 
-@pytest.mark.parametrize(("count", "own"), [(60, (0.3, 0.7)), (60, (0.5, 0.75)), (300, (0.4, 0.6))])
+@pytest.mark.parametrize(("count", "own"), [(60, (0.3, 0.7)), (300, (0.4, 0.6))])
 def test_what_is_recommended_costs_no_more_than_yours_on_questions_never_seen(
     count: int, own: tuple[float, float]
 ) -> None:

@@ -68,7 +68,7 @@ async def look(url: str, is_indexed: bool) -> None:
 @pytest.mark.parametrize(
     ("loads", "number"), [(False, signal.SIGTERM), pytest.param(True, signal.SIGINT, marks=pytest.mark.exhaustive)]
 )
-def test_ended_while_it_loads_or_indexes_and_finished_by_the_next_start(
+def test_ended_while_it_loads_and_while_it_indexes_and_finished_by_the_next_start(
     tmp_path: Path, loads: bool, number: signal.Signals
 ) -> None:
     code, said = end_at(tmp_path, loads, number)

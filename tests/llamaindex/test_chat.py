@@ -36,9 +36,3 @@ def test_the_chat_engine_of_llamaindex_stands_on_ours() -> None:
     assert bench.retriever.asked[-1][0] == WHOLE
     record = Trace.from_dict(reply.sources[0].raw_output.metadata["crag"])
     assert record.question == WHOLE and record.follow_up is None and str(reply) == record.answer.text  # type: ignore[union-attr]
-
-
-def test_our_engine_takes_the_run_before() -> None:
-    engine = Bench(web=WebMode.OFF).pipeline
-    run = engine.run("And in winter?", after=engine.run(QUESTION))
-    assert run.is_unsure and run.question == f"{QUESTION} And in winter?" and run.asked == "And in winter?"

@@ -173,14 +173,6 @@ def test_a_provider_by_name_is_asked_as_its_settings_say(monkeypatch: pytest.Mon
 # --- a good citizen -------------------------------------------------------------------------------------------------
 
 
-def test_long_nodes_of_a_stock_splitter_are_not_lost_to_a_budget() -> None:
-    long = [
-        "When does the ferry to Vennick leave : at nine. " + f"Notice {n}: the pier is open. " * 110 for n in range(6)
-    ]
-    kept = CRAGPostprocessor("worst-chunk", Words()).postprocess_nodes(texts(*long), query_str=QUESTION)
-    assert len(kept) == 6 and all(len(one.text) > 3_000 for one in kept)
-
-
 def test_it_is_copied_pickled_and_written_as_a_dictionary_or_says_why_not() -> None:
     made = CRAGPostprocessor("paper", "heuristic", top_n=2, node_scores="cosine")
     for other in (

@@ -19,6 +19,7 @@ from tests.stand_ins.real_model import RealModel
 FOUND = (passage(1, "The ferry leaves at nine."), passage(2, "Knead the dough for ten minutes."))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.model
 def test_whole_run_with_a_real_model() -> None:
     with OllamaServer(RealModel(max_tokens=120)) as server:

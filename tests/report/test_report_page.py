@@ -18,6 +18,7 @@ from crag_core.trace.trace import Trace
 from tests.builders import POLICIES, policy
 from tests.fakes import WEB_QUERY
 from tests.made_up_runs import JUDGE, edits_of, facts
+from tests.matrix import diagonal
 from tests.report.pages import FIRST, Page, answered, asked, found_online, page_of, recorded, said, two_pages
 from tests.report.sound_pages import assert_sound
 
@@ -37,8 +38,7 @@ def assert_whole(page: Page, run: Trace) -> None:
     assert_sound(page)
 
 
-@pytest.mark.parametrize("best", [0.9, 0.5, 0.1, None])
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(("name", "best"), diagonal(POLICIES, [0.9, 0.5, 0.1, None]))
 def test_every_policy_and_every_route_can_be_reported(name: str, best: float | None) -> None:
     run = asked(policy=name, best=best)
     page = page_of(run)
@@ -48,7 +48,7 @@ def test_every_policy_and_every_route_can_be_reported(name: str, best: float | N
     assert_whole(page, run)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_run_with_any_edits_can_be_reported_under_any_policy(data: st.DataObject) -> None:
     made = data.draw(facts())

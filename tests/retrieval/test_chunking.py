@@ -75,19 +75,6 @@ def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) 
         assert all(text.startswith(chunk.text, chunk.start) for chunk in made)
 
 
-@pytest.mark.exhaustive
-@pytest.mark.embedding
-def test_chunks_of_every_shared_document_are_those_of_llama_index(shared_documents: Path) -> None:
-    embedder = HuggingFaceEmbedder()
-    for path in [*SAMPLE, *(shared_documents / "ok").iterdir()]:
-        pages = read_document(path)
-        expected = [
-            (text, page.number) for page in pages for text in llama_chunks(page.text, Size(220, 30), embedder.tokenize)
-        ]
-        made = cut_pages(pages, path.name, Cut(tokenize=embedder.tokenize))
-        assert [(chunk.text, chunk.page) for chunk in made] == expected, path.name
-
-
 @pytest.mark.embedding
 def test_the_file_of_the_tokenizer_counts_as_the_model_does(shared_documents: Path) -> None:
     embedder = HuggingFaceEmbedder()

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
 from streamlit.runtime.media_file_manager import MediaFileManager
@@ -26,7 +25,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.concurrency import shared
 from tests.ui.drawn import parts
 from ui.run import passages
-from ui.session import startup
+from ui.session import app_state, startup
 
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
@@ -83,16 +82,12 @@ def own(home: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., AppTest]]:
-    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables.
-
-    `first`: the page is the first of its session.
-    """
+    """Starts the app on the shared index; `policy` "": the default one. Others are environment variables."""
 
     def start_app(
         page: str = "",
         policy: str = "paper",
         *,
-        first: bool = False,
         address: Mapping[str, Any] | None = None,
         **environment: str,
     ) -> AppTest:
@@ -106,10 +101,7 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
             app.session_state["policy"] = policy
         for name, value in (address or {}).items():
             app.query_params[name] = value
-        if first:
-            return app.switch_page(page).run()
-        app.run()
-        return app.switch_page(page).run().run() if page else app
+        return app.switch_page(page).run() if page else app.run()
 
     _navigate_as_the_server_does(monkeypatch)
     new_process()
@@ -125,8 +117,9 @@ def start(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[...,
 
 
 def new_process() -> None:
-    """Nothing is left of what sessions share."""
-    st.cache_resource.clear()
+    """Nothing is left of what sessions share, but for the recorded runs, which take long to read."""
+    app_state.look_for_models.clear()
+    app_state.look_again.clear()
     shared.forget()
 
 

@@ -126,15 +126,6 @@ def test_a_route_without_the_web_needs_no_approval(start: Start) -> None:
     assert "14 pounds a night" in shown(app) and "Quoted word for word" in shown(app)
 
 
-def test_a_judge_without_a_model_is_explained(start: Start) -> None:
-    app = start()
-    app.selectbox(key="evaluator").set_value("llm")
-    app.run()
-    ask(app, PRICE)
-    assert not app.exception
-    assert "needs a language model" in shown(app)
-
-
 def test_a_suggested_question_runs_once(start: Start) -> None:
     app = start()
     app.button(key="ask_suggestion_0").click().run()

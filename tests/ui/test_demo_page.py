@@ -20,7 +20,7 @@ PAGE = "pages/demo.py"
 
 
 def opened(start: Start, **address: str) -> AppTest:
-    return start(PAGE, policy="", first=True, address=address).run()
+    return start(PAGE, policy="", address=address).run()
 
 
 def stories(app: AppTest) -> list[dict]:  # type: ignore[type-arg]
@@ -53,7 +53,7 @@ def errors(app: AppTest) -> str:
 def test_a_kept_run_opens_from_its_link(start: Start, own: Path) -> None:
     kept = replace(demos()[1].trace, id="run-of-mine")
     Workbench(Config(home=own)).history.save(kept, "")
-    app = start(PAGE, policy="", first=True, address={"run": "run-of-mine"}, CRAG_HOME=str(own)).run()
+    app = start(PAGE, policy="", address={"run": "run-of-mine"}, CRAG_HOME=str(own)).run()
     (data,) = stories(app)
     assert data["links"] and data["story"]["title"] == "A run of your own"
     app.text_input(key="story_name").set_value("For the board").run()

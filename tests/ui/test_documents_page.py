@@ -54,11 +54,6 @@ def listed(app: AppTest) -> list[dict[str, object]]:
     return list(app.dataframe[0].value.to_dict("records"))
 
 
-def select(app: AppTest, *rows: int) -> AppTest:
-    app.session_state["documents_table"] = {"selection": {"rows": [*rows], "columns": [], "cells": []}}
-    return app
-
-
 def choose(app: AppTest, label: str, value: str) -> AppTest:
     next(box for box in app.selectbox if box.label == label).set_value(value)
     return app.run()

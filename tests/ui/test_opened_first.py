@@ -137,7 +137,7 @@ def open_first(
     start: Start, page: str, address: dict[str, str | list[str]] | None = None, **environment: str
 ) -> AppTest:
     """A page that is the first of its session, with these parameters in its address."""
-    return start(f"pages/{page}.py", policy="", first=True, address=address, **{"CRAG_CACHE": "disk", **environment})
+    return start(f"pages/{page}.py", policy="", address=address, **{"CRAG_CACHE": "disk", **environment})
 
 
 def is_drawn(app: AppTest) -> bool:
