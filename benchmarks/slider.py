@@ -7,6 +7,7 @@ Run: python benchmarks/slider.py (needs requirements-dev.txt and a Chromium; a m
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -72,8 +73,8 @@ def measure_ours(browser: Browser, home: Path) -> dict[str, list[float]]:
         page.get_by_text("Original run").wait_for()
         page.wait_for_timeout(5000)
         verdict = ".st-key-verdict"
-        sidebar = page.get_by_role("slider", name="Answer threshold")
-        mark = page.get_by_role("slider", name="upper threshold")
+        sidebar = page.get_by_test_id("stSidebar").get_by_role("slider", name="Bar for an answer")
+        mark = page.get_by_role("slider", name=re.compile("^bar for an answer"))
         return {
             "slider in the sidebar": measure(page, sidebar, verdict),
             "mark in the picture": measure(page, mark, verdict),

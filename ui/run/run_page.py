@@ -39,12 +39,14 @@ def draw_story() -> None:
     view = current_run.view()
     if view is None:
         return
-    _draw_answers(view)
-    draw_consolidated(view)
-    draw_logged(view.taken.logged)
-    with verdict_row():
+    above = st.container()
+    with verdict_row():  # sent first, since a moved threshold is looked for here
         draw_verdict(view)
         draw_changes(view, kept(AskPage).first, current_run.undo, current_run.open_original)
+    with above:
+        _draw_answers(view)
+        draw_consolidated(view)
+        draw_logged(view.taken.logged)
     draw_path(view)
     draw_rounds(view)
     _draw_anchor("scores")
