@@ -13,6 +13,7 @@ from crag_core.base.prompts import replies
 from crag_core.base.prompts.replies import EXTRACTION_SCHEMA
 from crag_core.base.protocols import RetrievalResult
 from crag_core.base.reply_parsing import parse_verdict, without_thoughts
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.decisions import Handling
 from crag_core.base.types.grades import QuestionClass
@@ -60,7 +61,7 @@ def retrieve(trace: Trace, parts: Parts, run: Run) -> Result | None:
     passages = pinned + tuple(one for one in found.passages if one.document_id not in settings.pinned)
     signals = parts.meter.measure(trace.question, passages, found.agreement)
     sources = len({passage.stems_from for passage in passages})
-    summary = f"{len(passages)} chunks from {sources} documents" if passages else "nothing found"
+    summary = f"{counted(len(passages), 'chunk')} from {counted(sources, 'document')}" if passages else "nothing found"
     summary += f", {found.by}" if found.by else ""
     summary += ", as recorded in the log" if trace.logged else ""
     summary += f", {len(pinned)} of them whole files that you pinned" if pinned else ""
@@ -145,7 +146,7 @@ def assemble(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return None
     tokens = sum(estimate_tokens(excerpt.text) for excerpt in excerpts)
     internal, external = len(routed.knowledge.internal), len(routed.knowledge.external)
-    summary = f"{internal} excerpts from the corpus, {external} from the web, {tokens} tokens"
+    summary = f"{counted(internal, 'excerpt')} from the corpus, {external} from the web, {tokens} tokens"
     return Result(changes, ". ".join((summary, *routed.knowledge.notes)))
 
 

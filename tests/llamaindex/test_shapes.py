@@ -191,7 +191,7 @@ def test_hyde_retrieves_what_its_document_is_close_to_and_the_record_says_so() -
     found = [Trace.from_dict((one.query(QUESTION).metadata or {})["crag"]) for one in (engine, dreaming)]
     assert [[one.id for one in trace.passages or ()] for trace in found] == [["n0"], ["n1"]]
     assert [trace.question for trace in found] == [QUESTION, QUESTION]
-    assert found[1].steps[0].summary == "1 chunks from 1 documents, asked with the texts that came with the query"
+    assert found[1].steps[0].summary == "1 chunk from 1 document, asked with the texts that came with the query"
 
 
 # --- the postprocessor in an engine of others -------------------------------------------------------------------------

@@ -93,4 +93,4 @@ def test_documents_and_sidebar_name_a_vector_store(start: Start, tmp_path: Path)
     app.run()
     assert not app.exception and app.file_uploader
     assert "Search: by `my_pages:vectors` (`CRAG_VECTOR_STORE`)." in shown(app)
-    assert "**Store** 1 chunks, vectors in CRAG_VECTOR_STORE (my_pages:vectors)" in shown(app)
+    assert "**Store** 1 chunk, vectors in CRAG_VECTOR_STORE (my_pages:vectors)" in shown(app)

@@ -7,14 +7,25 @@ from dataclasses import replace
 import pytest
 
 from crag_core.base.types.web import WebAttempt, WebOutcome
-from crag_core.decision.policy import Policy
+from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
-from crag_core.view.answer.unanswered import Unanswered, nearest_sentences, unanswered
+from crag_core.view.answer.unanswered import Unanswered, nearest_sentences, unanswered, why_unanswered
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import view_run
-from tests.builders import grade, graded_by_its_own, passage, policy, round_of, searched, trace, web_page
+from tests.builders import (
+    grade,
+    graded_by_its_own,
+    passage,
+    policy,
+    round_of,
+    searched,
+    strips_of,
+    trace,
+    twice,
+    web_page,
+)
 
 FARES = passage("p1", "Adults pay nine euros. Dogs pay half.", source="fares.md")
 TIMES = passage("p2", "The ferry leaves at eight. It is white.", source="times.md", page=3)
@@ -61,6 +72,15 @@ def test_the_nearest_sentences_are_kept_ones_where_any_is_kept() -> None:
     for scored, expected in ((strips, ["Dogs pay half."]), ([replace(one, score=0.0) for one in strips], 3)):
         near = [one.text for one in nearest_sentences(view_run(replace(asked, strips=tuple(scored))))]
         assert near == expected if isinstance(expected, list) else len(near) == expected
+
+
+def test_what_an_abstaining_policy_says_has_the_words_of_the_screen() -> None:
+    found, grades = twice((0.5, 0.9), (0.2, 0.5))
+    strips = tuple(strip for one in found for strip in strips_of(one, (one.text, 0.9)))
+    shown = trace(policy("two-signal"), passages=found, grades=grades, strips=strips, web=searched())
+    view = view_run(shown, policy("two-signal").with_doubtful(Doubtful.ABSTAIN))
+    assert view.abstains and view.routed.answer is not None and "topical" in view.routed.answer.message
+    assert "best subject" in why_unanswered(view, view.routed.answer)
 
 
 # --- the writer declined ----------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ _DRAWER = 900  # pixels
 _LONGEST = 20_000  # characters of a file that was read whole
 _WHOLE = 0.98
 _ALONE = (
-    "The index does not hold this document any more, or not in this version: here is the chunk alone, as the run "
+    "The index does not hold this document, or not in this version: here is the chunk alone, as the run "
     "recorded it. Add the document on the Documents page to see it in its place."
 )
 _OF_ENGINE = "Your own engine gives chunks, and no documents to show them in: here is the chunk alone."

@@ -9,7 +9,7 @@ import streamlit as st
 
 from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
-from crag_core.base.text.display import clean, readable
+from crag_core.base.text.display import clean, counted, readable
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
@@ -317,4 +317,4 @@ def _store() -> Health:
     if not count:
         return Health("Store", False, "empty: add documents on the Documents page")
     where = f", vectors in {workbench.vector_store.where}" if workbench.vector_store else ""
-    return Health("Store", True, f"{count} chunks{where}")
+    return Health("Store", True, f"{counted(count, 'chunk')}{where}")

@@ -13,7 +13,7 @@ from functools import cached_property
 from threading import Event
 
 from crag_core.base.protocols import Backing, Piece, SupportMeter
-from crag_core.base.text.display import against, shortened
+from crag_core.base.text.display import against, counted, shortened
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
@@ -187,7 +187,7 @@ class _Case:
             return self._made(Stage.BEYOND, Verdict.RIGHT, f"right, but no chunk says so: {judged.unsupported}")
         if not judged.holding:
             count = len(self._passages)
-            told = f"none of the {count} chunks holds the right answer" if count else "nothing was found"
+            told = f"the right answer is in none of {counted(count, 'chunk')}" if count else "nothing was found"
             return self._made(Stage.NOT_RETRIEVED, Verdict.WRONG, told)
         if (lost := self._lost()) is not None:
             return lost

@@ -20,6 +20,7 @@ from crag_core.trace.opinions import with_evaluator
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.answer.answer_blocks import AnswerBlocks
+from crag_core.view.answer.unanswered import why_unanswered
 from crag_core.view.chunk_cards import ChunkCard
 from crag_core.view.evidence import difference
 from crag_core.view.path.run_path import run_path
@@ -138,7 +139,7 @@ def answer_of(view: RunView) -> AnswerBlocks | str:
     answer, trace, failure = view.routed.answer, view.trace, view.trace.failure
     if answer is not None:
         if answer.state is AnswerState.CANNOT_ANSWER:
-            return answer.message or "This cannot be answered from the evidence."
+            return why_unanswered(view, answer) or "This cannot be answered from the evidence."
         return AnswerBlocks(view, answer, trace.support or ())
     if trace.answer is not None:
         return "No answer for this decision yet. The original run has one, from other evidence or under another action."

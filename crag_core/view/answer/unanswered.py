@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from crag_core.base.text.display import counted
+from crag_core.base.types.answers import Answer
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.knowledge import StripVerdict
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WEB_WORDS
-from crag_core.trace.grounding.quoted_answer import with_headers
+from crag_core.decision.reasons import reason_in
+from crag_core.trace.grounding.quoted_answer import why_doubtful, with_headers
 from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
+from crag_core.view.score_words import ALONE
 
 _MOST_NEAREST = 3
 _SEARCH = "Let this route search the web: carry it out with the web switched on."
@@ -41,6 +44,14 @@ class Unanswered:
 def unanswered(view: RunView) -> Unanswered:
     """Of a run that gave no answer."""
     return Unanswered(tuple(_asked(view)), tuple(_where(view)), _nearest(view), tuple(_ways(view)))
+
+
+def why_unanswered(view: RunView, answer: Answer) -> str:
+    """What stands in place of an answer; where a doubtful one is withheld, in the words of the screen."""
+    if not view.abstains:
+        return answer.message
+    decision = view.routed.decision
+    return why_doubtful(decision, view.trace.web, reason_in(ALONE, view.policy, decision))
 
 
 def _asked(view: RunView) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable, with_headers
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
-from crag_core.view.answer.unanswered import unanswered
+from crag_core.view.answer.unanswered import unanswered, why_unanswered
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.record import round_rows
 from crag_core.view.run_view import RunView, name_of
@@ -268,7 +268,7 @@ def _source(number: int, passage: Passage, text: str) -> dict[str, Any]:
 
 
 def _unanswered(view: RunView, answer: Answer | None) -> StoryStep:
-    picture = _no_answer(clean(answer.message) if answer else "")
+    picture = _no_answer(clean(why_unanswered(view, answer)) if answer else "")
     if answer and (near := unanswered(view).nearest):
         text = shortened(clean(quotable(near.text) or near.text), _SENTENCE)
         picture["nearest"] = _source(0, near.passage, "") | {"text": text}

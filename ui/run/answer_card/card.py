@@ -16,7 +16,7 @@ from crag_core.decision.reasons import reason_in
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered
+from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered, why_unanswered
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.score_words import ALONE
 from ui import PARTS
@@ -170,7 +170,7 @@ def draw_nearest(view: RunView) -> None:
 def _draw_unanswered(view: RunView, answer: Answer) -> None:
     """Why, what came nearest and what can be done; what was searched in a fold."""
     found = unanswered(view)
-    st.markdown(plain(answer.message))
+    st.markdown(plain(why_unanswered(view, answer)))
     if says_more(answer.text):
         st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
     for kind, note in AnswerBlocks(view, answer, ()).notes:
