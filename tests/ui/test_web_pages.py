@@ -44,17 +44,17 @@ def test_addresses_are_listed_before_they_are_asked_and_each_outcome_after(start
         app = asked(start, site, searxng)
         assert "Read these pages?" in shown(app) and site.paths == []
         assert f"{site.url}/chess" in shown(app) and f"{site.url}/x" in shown(app)
-        assert "none was graded" not in shown(app)
+        assert "none was graded" not in shown(app) and "no web result was kept" not in shown(app)
         press(app, "Read them")
     assert sorted(site.paths) == ["/chess", "/robots.txt", "/x"]
     assert "Boris Spassky" in shown(app) and "2 results from SearXNG; 1 of 2 pages read." in shown(app)
     assert f"read: {len(TEXT)} characters, the best 1 of 1 chunk" in shown(app)
-    assert "answered with HTTP 404; its snippet is used" in shown(app)
+    assert "answered with HTTP 404; its snippet stands in its place" in shown(app)
 
 
 def test_snippets_alone_are_used_where_the_pages_are_refused(start: Start, site: Asked) -> None:
     with SearXNGServer() as searxng:
         app = asked(start, site, searxng)
         press(app, "Use the snippets only")
-    assert site.paths == [] and "refused by you; its snippet is used" in shown(app)
+    assert site.paths == [] and "refused by you; its snippet stands in its place" in shown(app)
     assert "Read these pages?" not in shown(app) and "Boris Spassky" not in shown(app)

@@ -119,6 +119,8 @@ def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | N
 
 
 def _searched(web: WebSearch | None) -> str:
+    if web and web.pages_waiting:  # before any result was graded
+        return "the reading of web pages waits for your approval"
     return WEB_WORDS[web.outcome].reason if web else "the web was not searched"
 
 

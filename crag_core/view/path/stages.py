@@ -286,7 +286,7 @@ def _search(web: WebSearch) -> Stage:
         state = _STATES.get(web.outcome, StageState.FAILED)
         detail = "nothing left this machine" if web.outcome is WebOutcome.REFUSED else web.message
         return stage("search", state, WEB_WORDS[web.outcome].short.format(by), detail)
-    cached = "from memory, the query did not leave this machine" if web.from_cache else ""
+    cached = "from the cache, the query did not leave this machine" if web.from_cache else ""
     if read := pages_read(web):
         return stage("search", StageState.TAKEN, f"{found}, {read}", ", ".join(filter(None, (f"from {by}", cached))))
     return stage("search", StageState.TAKEN, f"{found} from {by}", cached)
@@ -323,7 +323,9 @@ def describe_web(trace: Trace, routed: Reroute) -> str:
             why = f" yet: this route asks for one if refinement leaves fewer than {routed.decision.web_below} chunks"
         return f"No web search was made in this run{why}."
     if web.outcome is WebOutcome.USED:
-        found = f"{counted(len(web.results), 'result')} from {web.provider}{' from memory' if web.from_cache else ''}"
+        found = (
+            f"{counted(len(web.results), 'result')} from {web.provider}{', from the cache' if web.from_cache else ''}"
+        )
         said = f"{'; '.join(filter(None, (found, pages_read(web))))}."
     else:
         nothing = f"The web search brought nothing ({web.outcome}). {web.message}".strip()
@@ -337,7 +339,7 @@ def describe_page(page: WebPage) -> str:
     if page.outcome is PageOutcome.READ:
         came = f"read: {page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
     else:
-        came = f"{page.message or page.outcome}; its snippet is used"
+        came = f"{page.message or page.outcome}; its snippet stands in its place"
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
 
 
