@@ -114,7 +114,9 @@ def test_the_page_shows_what_was_done_and_goes_on_from_there(start: Start, serve
     told = shown(app)
     assert not app.exception and "The run broke off at “grade”" in str(app.error[0].proto)
     assert f"Ollama at `{server.url}` does not answer or went away." in told
-    assert "What was done is kept." in told and "3 chunks from 3 documents" in told
+    assert "What was done is kept." in told
+    app.session_state["record_drawer"] = True
+    assert "3 chunks from 3 documents" in shown(app.run())
     server.faults.clear()
     before = heard(server)["judge"]
     press(app, "Continue from here")

@@ -124,7 +124,7 @@ def test_contexts_are_graded_and_decided_upon_and_nothing_else(client: httpx.Cli
     schemas.RouteResponse.model_validate(told)
     assert told["decision"]["action"] == "CORRECT" and "upper" in told["decision"]["reason"]
     assert [(one["id"], one["action"]) for one in told["chunks"]] == [("dues", "CORRECT"), ("crane", "INCORRECT")]
-    assert told["chunks"][0]["score"] > 0.7 > 0.1 > told["chunks"][1]["score"]
+    assert told["chunks"][0]["score"] > 0.7 > 0.2 > told["chunks"][1]["score"]
     assert all(one["kept"] for one in told["chunks"])
     off_topic = asked(client, "/route", question="Who wrote Hamlet?", contexts=CONTEXTS)
     assert not any(one["kept"] for one in off_topic["chunks"]), "INCORRECT discards them"
@@ -245,7 +245,7 @@ def test_hostile_text_stays_json_text(client: httpx.Client) -> None:
 # --- many clients at the same time ---
 
 
-QUESTIONS = (QUESTION, "What does a yacht of nine metres pay for a night?", "Who wrote Hamlet?")
+QUESTIONS = (QUESTION, "How many yachts pay harbour dues each year?", "Who wrote Hamlet?")
 PIECES = [{"id": name, "text": text, "source": name} for name, text in DOCUMENTS.items()]
 ASKED = [("/route", {"question": one, "contexts": PIECES}) for one in QUESTIONS]
 ASKED += [("/query", {"query": one}) for one in QUESTIONS]
