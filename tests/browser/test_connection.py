@@ -105,7 +105,7 @@ def go_on(page: Page, app: Served, is_session_kept: bool) -> None:
         engine.delay_s = 0.0
         assert wait_until(lambda: history.count() == 1, PATIENCE / 1000)
         line.mend()
-    expect(page.get_by_text("Written by")).to_be_visible()
+    expect(page.get_by_text(re.compile("Written by"))).to_be_visible()
     expect(stop).to_have_count(0)
     settled(page)
     expect(page.get_by_role("heading", name="Retrieval:")).to_have_count(1)

@@ -70,7 +70,13 @@ class Visitor:
         self._tree, self._broken = Tree(), None
         self._widgets.clear()
         address = self._url.replace("http://", "ws://") + "/_stcore/stream"
-        self._socket = await connect(address, subprotocols=["streamlit"], max_size=None, open_timeout=PATIENCE)  # type: ignore[list-item]
+        self._socket = await connect(  # without pings of its own, as a browser: a busy server answers them late
+            address,
+            subprotocols=["streamlit"],  # type: ignore[list-item]
+            max_size=None,
+            open_timeout=PATIENCE,
+            ping_interval=None,
+        )
         self._listening = [asyncio.create_task(self._listen(self._socket)), asyncio.create_task(self._miss_ticks())]
         await self._rerun()
 

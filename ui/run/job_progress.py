@@ -28,16 +28,19 @@ def draw_running() -> None:
     """The answer as it is written, the verdict as soon as it stands, and the steps as they happen."""
     job = run_job.job()
     before = (job.ticket.before if job and job.ticket else None) or 0
-    ticking(min(EVERY * (1 + before), _LONGEST))(_draw_running)()
+    ticking(min(EVERY * (1 + before), _LONGEST))(_draw_running)(before > 0)
 
 
-def _draw_running() -> None:
+def _draw_running(has_others_before: bool) -> None:
+    """`has_others_before`: as it was when the page was drawn."""
     job = run_job.job()
     if job is None:
         st.rerun()  # it was put away by a script that was interrupted before it could redraw the page
     if not job.is_running:
         run_job.finish(job)
         st.rerun()
+    if has_others_before and job.ticket and job.ticket.before is None:
+        st.rerun()  # its turn has come: from here on a look every `EVERY` seconds
     run = job.progress
     with st.container(border=True, gap="small", key="answer_coming"):
         with st.container(
