@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from crag_core.app import model_servers
@@ -15,7 +17,8 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
 from tests.ui.conftest import job_named, settle, shown
-from ui.session import startup
+from ui.run import job_progress
+from ui.session import run_job, startup
 
 pytestmark = pytest.mark.embedding
 
@@ -70,6 +73,24 @@ def test_page_tells_how_many_runs_are_before_and_goes_on_when_it_is_its_turn(
     settle(app)
     assert "In line" not in shown(app) and app.session_state["trace"].answer is not None
     assert (run_queue().active, run_queue().waiting) == (0, 0)
+
+
+def test_a_look_at_a_run_whose_turn_has_come_draws_the_page_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From then on it is looked at often; one that had nobody before it is, already."""
+
+    class Anew(Exception):
+        pass
+
+    def draw_anew() -> None:
+        raise Anew
+
+    started = SimpleNamespace(is_running=True, ticket=SimpleNamespace(before=None), progress=None)
+    monkeypatch.setattr(run_job, "job", lambda: started)
+    monkeypatch.setattr(st, "rerun", draw_anew)
+    with pytest.raises(Anew):
+        job_progress._draw_running(has_others_before=True)
+    with pytest.raises(AttributeError):  # it goes on to draw the progress, of which there is none
+        job_progress._draw_running(has_others_before=False)
 
 
 def test_stop_takes_a_run_out_of_the_line_and_its_record_says_so(
