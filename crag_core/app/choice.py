@@ -149,7 +149,7 @@ def _tuned_preset(workbench: Workbench, name: str, policy: Policy) -> TunedPrese
         if name.endswith(".toml"):  # a file that is not there
             raise
         known = [*(preset.name for preset in policy.presets), *workbench.experiments.preset_names()]
-        raise UnknownName.among(f"preset of policy {policy.name!r}", name, known) from None
+        raise UnknownName.among("preset", name, known, of=f" of policy {policy.name!r}") from None
 
 
 def _preset_choice(workbench: Workbench, preset: TunedPreset, asked: Request, model: str) -> Choice:

@@ -37,12 +37,12 @@ class UnknownName(WrongUse):
     """A name (policy, evaluator, model, file format) that nothing is registered under."""
 
     @classmethod
-    def among(cls, kind: str, name: str, known: Iterable[str]) -> UnknownName:
+    def among(cls, kind: str, name: str, known: Iterable[str], *, of: str = "") -> UnknownName:
         names = sorted(known)
         near = get_close_matches(name[:80], names, n=1)
         guess = f"Did you mean {near[0]!r}? " if near else ""
         there = f"Known: {', '.join(names)}." if names else "There is none yet."
-        return cls(f"Unknown {kind} {name[:80]!r}.", hint=f"{guess}{there}")
+        return cls(f"Unknown {kind} {name[:80]!r}{of}.", hint=f"{guess}{there}")
 
 
 class DocumentRefused(CragError):

@@ -296,7 +296,8 @@ class Policy(Routing):
         for preset in self.presets:
             if preset.name == name:
                 return self.with_thresholds(preset.lower, preset.upper, preset.cutoff)
-        raise UnknownName.among(f"preset of policy {self.name!r}", name, [preset.name for preset in self.presets])
+        known = [preset.name for preset in self.presets]
+        raise UnknownName.among("preset", name, known, of=f" of policy {self.name!r}")
 
     def without_retrieval(self) -> Policy:
         """This policy where only the given chunks are at hand: no second retrieval is asked for."""

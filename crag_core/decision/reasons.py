@@ -3,9 +3,10 @@
 from statistics import pvariance
 from typing import NamedTuple
 
-from crag_core.base.text.display import against, readable
+from crag_core.base.text.display import against, counted, readable
 from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision
-from crag_core.decision.crag import Evidence, Plan, Scored, compare, counted
+from crag_core.decision import crag
+from crag_core.decision.crag import Evidence, Plan, Scored, compare
 from crag_core.decision.policy import Policy, WebQuery
 from crag_core.decision.steps import DISCARD, DOCUMENTS, EXTRACT, REFINE
 
@@ -27,7 +28,7 @@ _RULES = {
     "one_retrieval": "one retrieval finds what the question needs",
     "always": "this policy uses what is retrieved as it is",
     "read_file": "every chunk is a whole file that you pinned",
-    "few_context": "{chunks} chunks, at most {argument} need no grading",
+    "few_context": "{chunks}, at most {argument} need no grading",
     "high_vector_score": "every chunk has a cosine of at least {argument}",
 }
 
@@ -81,7 +82,8 @@ def query_form(policy: Policy) -> str:
 
 def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_graded: bool) -> str:
     if found.why in _RULES:
-        text = _RULES[found.why].format(chunks=len(seen.chunks), argument=dict(policy.skip)[found.why])
+        chunks = counted(len(seen.chunks), "chunk")
+        text = _RULES[found.why].format(chunks=chunks, argument=dict(policy.skip)[found.why])
         graded = "no grade was looked at" if is_graded else "nothing was graded"
         return f"rule {found.why}: {text}" + (f"; {graded}" if seen.chunks else "")
     if not seen.chunks:
@@ -90,7 +92,7 @@ def reason(policy: Policy, seen: Evidence, action: Action, found: Scored, *, is_
         return "no one question is made of this and the one before, so nothing was graded"
     if found.why == "unclassified":
         return "question not classified"
-    judged = counted(policy, seen.chunks[: policy.top])
+    judged = crag.counted(policy, seen.chunks[: policy.top])
     if found.why == "none kept":
         best, least = against(max(judged.values()), policy.lower)
         return f"no chunk reaches lower {least}, the best scores {best}"
@@ -170,9 +172,10 @@ def corrections(policy: Policy, seen: Evidence, action: Action, found: Scored, p
 
 def _dropped(policy: Policy, seen: Evidence, action: Action, plan: Plan) -> list[Correction]:
     if plan.chunks == DISCARD:
-        why = f"{action}: none of the {len(seen.chunks)} chunks is used"
-        return [Correction(CorrectionKind.DISCARD, why)] if seen.chunks else []
-    grades = counted(policy, seen.chunks[: policy.top])
+        count = len(seen.chunks)
+        why = "the only chunk is not used" if count == 1 else f"none of the {count} chunks is used"
+        return [Correction(CorrectionKind.DISCARD, f"{action}: {why}")] if count else []
+    grades = crag.counted(policy, seen.chunks[: policy.top])
     least = policy.lower if policy.score == "mean_of_kept" else policy.steps(action).get("drop", 0.0)
     found = []
     for place, one in enumerate(seen.chunks):
@@ -191,14 +194,15 @@ def _dropped(policy: Policy, seen: Evidence, action: Action, plan: Plan) -> list
 def _kept(policy: Policy, seen: Evidence, plan: Plan, remaining: int, is_spent: bool) -> list[Correction]:
     if not remaining or plan.chunks == DOCUMENTS:
         return []
+    chunks = counted(remaining, "chunk")
     if plan.chunks in (REFINE, EXTRACT):
         how = {
-            REFINE: f"keep the sentences of {remaining} chunks that score above {readable(policy.cutoff)[0]}",
-            EXTRACT: f"extract the relevant sentences of {remaining} chunks word for word",
+            REFINE: f"keep the sentences of {chunks} that score above {readable(policy.cutoff)[0]}",
+            EXTRACT: f"extract the relevant sentences of {chunks} word for word",
         }[plan.chunks]
         few = f"; the web is asked if fewer than {plan.web_below} chunks are left" if plan.web_below else ""
         return [Correction(CorrectionKind.REFINE, how + few)]
-    why = f"use {remaining} chunks as they are"
+    why = f"use {chunks} as they are"
     if is_spent:
         why = f"iteration {len(seen.rounds) + 1} of {policy.max_rounds}, no more retrieval: {why}"
     return [Correction(CorrectionKind.KEEP, why)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 
-from crag_core.base.text.display import against, readable
+from crag_core.base.text.display import against, counted, readable
 from crag_core.base.text.sentences import split
 from crag_core.base.text.tokens import beginning
 from crag_core.base.text.words import estimate_tokens
@@ -113,7 +113,7 @@ def _internal(
     if handling is Handling.EXTRACT and not extracted and usable:
         notes.append("No LLM extracted sentences; they are kept by score instead.")
     if usable and not excerpts and strips and extracted:
-        notes.append(f"The language model extracted no sentence from {len(usable)} chunks.")
+        notes.append(f"The language model extracted no sentence from {counted(len(usable), 'chunk')}.")
     elif usable and not excerpts and strips:
         notes.append(_nothing_left(policy, tuple(strip for strip in strips if not _why_discarded(strip, discarded))))
     return excerpts, verdicts
@@ -275,7 +275,7 @@ def _whole(
         ends[passage.id] = len(text)
         left -= tokens
     if over:
-        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {len(excerpts) + over} chunks.")
+        notes.append(f"The token budget of {budget} holds {len(excerpts)} of {counted(len(excerpts) + over, 'chunk')}.")
     if excerpts and excerpts[0].text != excerpts[0].passage.text:
         whole = estimate_tokens(excerpts[0].passage.text)
         used = estimate_tokens(excerpts[0].text)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
+from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import CorrectionKind, Decision
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Extraction, Strip
@@ -77,8 +78,8 @@ def replay_rounds(
         if earlier and not passages and decision.next_round is None:
             passages = tuple(earlier.values())
             decision = look(passages)
-            before = f"iteration {len(path) + 1} found nothing, so the {len(passages)} chunks of those before it are "
-            before += "looked at again: "
+            again = counted(len(passages), "chunk")
+            before = f"iteration {len(path) + 1} found nothing, so {again} of those before it again: "
         if decision.is_from_memory:
             return DecisionPath((Iteration(path, (), decision),), ())
         ungraded = () if UNSURE in dict(signals) else _ungraded(policy, passages, grades, decision)

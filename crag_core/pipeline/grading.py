@@ -15,6 +15,7 @@ from crag_core.base.protocols import Cancel, Evaluator, LanguageModel
 from crag_core.base.reply_parsing import parse_records, parse_verdict, without_thoughts
 from crag_core.base.text.codes import codes_of, has_code, other_code
 from crag_core.base.text.comparisons import says_both, two_things
+from crag_core.base.text.display import counted
 from crag_core.base.text.refusals import is_refusal
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, Sufficiency
 from crag_core.base.types.knowledge import Excerpt, Strip
@@ -62,7 +63,7 @@ def judge_together(trace: Trace, parts: Parts, run: Run) -> Result | None:
     asking = _answer_or_decline if policy.context_judge is ContextJudge.ANSWER else _rate
     judged, what, usage = asking(trace.question, view.passages, parts.model, parts.prompts, run)
     count, shown = len(judged.passages), judged.shown
-    read = f"{shown} of {count} chunks" if shown < count else f"{count} chunks"
+    read = f"{shown} of {count} chunks" if shown < count else counted(count, "chunk")
     told = what if judged.score is not None else f"not judged, {judged.cause}"
     summary = f"{read} read together: {told}{f'. {judged.reason}' if judged.reason else ''}"
     return Result({"sufficiency": (*trace.sufficiency, judged)}, summary, usage)
@@ -214,7 +215,7 @@ class _Asking:
                 grades = grades_by(evaluator, question, asked, run.cancel)
             except Stopped:
                 self.state = StepState.STOPPED
-                self.broken = f"stopped by you after {done} of {len(self.passages)} chunks"
+                self.broken = f"stopped by you after {done} of {counted(len(self.passages), 'chunk')}"
                 return
             except CragError as error:
                 self._fail(error.message, error.hint, type(error).__name__)
@@ -259,6 +260,6 @@ class _Asking:
         grades = self.grades_of(self.passages)
         ungraded = sum(grade.score is None for grade in grades)
         cached = sum(grade.from_cache for grade in grades)
-        text = f"{len(grades) - ungraded} of {len(self.passages)} chunks graded by {self.card.title.lower()}"
+        text = f"{len(grades) - ungraded} of {counted(len(self.passages), 'chunk')} graded by {self.card.title.lower()}"
         text += f", {cached} from the cache" if cached else ""
         return text + (f", {ungraded} not graded" if ungraded else "")

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import PageText
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import words
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import StepState
@@ -105,7 +106,7 @@ def _likely(chunks: tuple[Passage, ...], keywords: Sequence[str]) -> tuple[Passa
 def _describe_pages(pages: Sequence[WebPage]) -> str:
     read = [page for page in pages if page.outcome is PageOutcome.READ]
     chosen, cut = sum(len(page.chunks) for page in read), sum(page.cut for page in read)
-    summary = f"{len(read)} of {len(pages)} pages read"
-    summary += f", the best {chosen} of their {cut} chunks used" if read else ""
+    summary = f"{len(read)} of {counted(len(pages), 'page')} read"
+    summary += f", the best {chosen} of their {counted(cut, 'chunk')} used" if read else ""
     failed = [f"{page.url} {page.message}" for page in pages if page.outcome is PageOutcome.FAILED]
     return "; ".join([summary, *(f"{why}, so its snippet is used" for why in failed)])

@@ -8,6 +8,7 @@ from typing import Any
 from crag_core.base.errors import CragError, Stopped
 from crag_core.base.protocols import Cancel, LanguageModel, Messages
 from crag_core.base.reply_parsing import without_thoughts
+from crag_core.base.text.display import counted
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepState, Usage
@@ -66,7 +67,8 @@ def search(trace: Trace, parts: Parts, run: Run) -> Result | None:
         attempts=reply.attempts,
         pages=() if reply.is_offline or parts.page_reader is None else None,
     )
-    summary = f"{len(web.passages)} results for “{web.query}” from {web.provider}" if web.passages else web.message
+    found = counted(len(web.passages), "result")
+    summary = f"{found} for “{web.query}” from {web.provider}" if web.passages else web.message
     return Result({"web": web}, summary)
 
 
@@ -98,7 +100,7 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if ungraded:
         grades = grades_by(parts.evaluator, trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
-        summary.append(f"{graded} of {len(ungraded)} web results graded")
+        summary.append(f"{graded} of {counted(len(ungraded), 'web result')} graded")
         usage = sum((grade.usage for grade in grades), usage)
         changes["opinions"] = with_grades(trace, grades)
     if unscored:

@@ -31,7 +31,7 @@ from crag_core.view.answer.consolidated import consolidated_view
 from crag_core.view.chunk_cards import chunk_cards, snippet_cards
 from crag_core.view.opinions import comparisons
 from crag_core.view.path.stages import describe_page, describe_web
-from crag_core.view.record import asked_as, cost_of, round_rows, settings_of
+from crag_core.view.record import asked_as, cost_of, round_rows, settings_of, step_title
 from crag_core.view.run_view import view_run
 from crag_core.view.score_line import picture, why_no_picture
 from crag_core.view.score_words import reason_of
@@ -78,6 +78,7 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         headline=headline,
         reason_of=reason_of,
         cost_of=cost_of,
+        step_title=step_title,
         settings=settings_of(trace),
         absences=absences(view),
         asked_as=asked_as(trace),

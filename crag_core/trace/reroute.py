@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from crag_core.base.text.display import counted
 from crag_core.base.text.words import estimate_tokens
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action, Correction, CorrectionKind, Decision, Handling
@@ -302,7 +303,7 @@ def _refined(wanted: Correction, question: str, excerpts: tuple[Excerpt, ...]) -
     whole = sum(not excerpt.strip_ids for excerpt in excerpts)
     if not whole:
         return replace(wanted, query=question)
-    return Correction(CorrectionKind.KEEP, f"use {whole} chunks as they are")
+    return Correction(CorrectionKind.KEEP, f"use {counted(whole, 'chunk')} as they are")
 
 
 def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
@@ -314,5 +315,5 @@ def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
             if web.query_by == AS_ASKED
             else [replace(wanted, reason=f"{wanted.reason}; {web.query_by}", query=web.query)]
         )
-    came = f"{len(web.results)} results" if web.results else web.outcome.value
+    came = counted(len(web.results), "result") if web.results else web.outcome.value
     return [replace(wanted, reason=f"{wanted.reason}; {came}", query=web.query)]

@@ -292,6 +292,8 @@ class Trace:
     def from_dict(cls, data: dict[str, Any]) -> Trace:
         """Rebuild a trace; `BadRecord` names what does not fit, including a schema from another version."""
         schema = data.get("schema") if isinstance(data, dict) else None
+        if schema is None:
+            raise BadRecord("This is not a recorded run: it has no schema.")
         if schema not in _READABLE or isinstance(schema, bool):
             raise BadRecord(
                 f"This run has schema {schema!r}, expected one of {', '.join(map(str, _READABLE))}.",

@@ -9,7 +9,7 @@ from crag_core.base.text.display import clean, counted, duration, limit_text, mo
 from crag_core.base.types.decisions import Decision
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.passages import Round
-from crag_core.base.types.steps import ModelCall, Step, Usage
+from crag_core.base.types.steps import ModelCall, Step, StepName, Usage
 from crag_core.decision.rounds import Iteration
 from crag_core.decision.steps import DOCUMENTS, EXPAND, WIDENING
 from crag_core.trace.grounding.citation_check import WORDS
@@ -62,6 +62,11 @@ def _how(found: Round) -> str:
     return f"{found.path[-1]}: “{asked.query}”, {by}{asked.engine.value}{terms}"
 
 
+def step_title(name: str) -> str:
+    """A step as it is called on the screen; records, logs and spans have its name."""
+    return clean({StepName.SCORE_STRIPS.value: "score sentences"}.get(name, name))
+
+
 def cost_of(step: Step) -> str:
     """ "1.2 s · first word after 340 ms · 2 model calls, 340 tokens"."""
     cost, usage = [duration(step.seconds)], step.usage
@@ -103,7 +108,7 @@ def calls_by_step(trace: Trace) -> str:
     """ "3 for grade, 1 for answer"."""
     counts: Counter[str] = Counter()
     for call in trace.calls:
-        counts[clean(call.step)] += call.usage.calls
+        counts[step_title(call.step)] += call.usage.calls
     return ", ".join(f"{count} for {step}" for step, count in counts.items())
 
 
@@ -111,7 +116,7 @@ def _titled(call: ModelCall) -> str:
     sent, came = call.usage.prompt_tokens, call.usage.completion_tokens
     cost = f" · {sent:,} tokens in, {came:,} out" if sent or came else ""
     broken = " · broken off" if call.usage.calls else " · not sent"
-    return f"{clean(call.step)}{cost}{broken if call.error else ''}"
+    return f"{step_title(call.step)}{cost}{broken if call.error else ''}"
 
 
 def _remark(call: ModelCall) -> str:

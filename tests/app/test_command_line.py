@@ -133,7 +133,7 @@ def test_a_later_question_follows_a_kept_run_or_its_record(indexed: Path, tmp_pa
     for wrong, told, code in (
         ("none", "There is no kept run 'none'.", 2),
         (str(tmp_path / "none.json"), "expected a recorded run, found: No such file", 2),
-        (str(indexed / "no-run.json"), "no-run.json: This run has schema None", 1),
+        (str(indexed / "no-run.json"), "no-run.json: This is not a recorded run: it has no schema.", 1),
     ):
         assert main(["ask", typed, "--after", wrong]) == code
         assert told in capsys.readouterr().err
@@ -247,7 +247,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["ask", "x" * 2001], "at most 2,000 characters, found 2,001"),
         (["ask", QUESTION, "--collection", "nowhere"], "Unknown collection 'nowhere'. Known: main."),
         (["ask", QUESTION, "--preset", "no.toml"], "There is no file no.toml."),
-        (["ask", QUESTION, "--preset", "../x"], "Unknown preset of policy 'two-signal' '../x'."),
+        (["ask", QUESTION, "--preset", "../x"], "Unknown preset '../x' of policy 'two-signal'."),
         (["evaluate", "--set", "no.csv"], "There is no file no.csv."),
         (["evaluate", "--set", ""], "Unknown labelled set ''"),
         (["evaluate", "--set", "../../etc/passwd"], "Unknown labelled set '../../etc/passwd'"),

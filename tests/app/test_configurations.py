@@ -143,7 +143,7 @@ def test_what_plain_rag_would_not_heed_is_refused(idle: str, workbench: Workbenc
             "Unknown policy 'papr'. Did you mean 'paper'? Known: adaptive-rag, agentic, astute-rag, heuristic, paper, ",
         ),
         ("paper,evaluator=llms", "Unknown evaluator 'llms'. Did you mean 'llm'? Known: cross-encoder, "),
-        ("paper,preset=unheard", "Unknown preset of policy 'paper' 'unheard'. Known: "),
+        ("paper,preset=unheard", "Unknown preset 'unheard' of policy 'paper'. Known: "),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_what_was_expected(text: str, told: str, workbench: Workbench) -> None:

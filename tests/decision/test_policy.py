@@ -236,7 +236,7 @@ def test_description_003_keeps_its_own_cut_off_for_sentences() -> None:
 def test_an_unknown_preset_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName) as refusal:
         policy_file("worst-chunk").preset("agressive")
-    assert refusal.value.message == "Unknown preset of policy 'worst-chunk' 'agressive'."
+    assert refusal.value.message == "Unknown preset 'agressive' of policy 'worst-chunk'."
     assert refusal.value.hint == "Did you mean 'aggressive'? Known: aggressive, conservative."
 
 

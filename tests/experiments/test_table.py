@@ -148,8 +148,8 @@ def test_one_question_is_enough_and_makes_nothing_certain() -> None:
     told = {one["name"]: one["cells"]["other"] for one in figures}
     assert told["calls"]["found"] == {"value": 3.0, "low": None, "high": None}
     assert told["right"]["found"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(0.975)}
-    assert "calls,Model calls,count,-1,other,3.0,,,1,1.0,," in to_csv(table)
-    assert "Model calls (1)" in to_text(table) and "0.0% (0.0%–97.5%)" in to_text(table)
+    assert "calls,LLM calls,count,-1,other,3.0,,,1,1.0,," in to_csv(table)
+    assert "LLM calls (1)" in to_text(table) and "0.0% (0.0%–97.5%)" in to_text(table)
 
 
 # --- routes ---------------------------------------------------------------------------------------------------------

@@ -202,7 +202,7 @@ def test_where_the_last_round_finds_nothing_what_was_found_before_is_used() -> N
     assert paths(trace) == [("keyword",), ("keyword", "rewritten")] and trace.decision is not None
     assert trace.context == ("p1", "p2", "p3", "p4") and trace.decision.action is Action.INCORRECT
     assert trace.decision.reason == (
-        "iteration 3 found nothing, so the 4 chunks of those before it are looked at again: "
+        "iteration 3 found nothing, so 4 chunks of those before it again: "
         "no chunk reaches lower 0.30, the best scores 0.10"
     )
     assert model.kinds == ["rephrase", "answer"] and trace.answer is not None

@@ -55,7 +55,7 @@ def test_other_thresholds_and_policies_can_be_asked_for(run_file: Path) -> None:
     ("code", "arguments", "words"),
     [
         (2, ["--policy", "papre"], "Unknown policy 'papre'. Did you mean 'paper'?"),
-        (2, ["--policy", "worst-chunk", "--preset", "bold"], "Unknown preset of policy 'worst-chunk' 'bold'."),
+        (2, ["--policy", "worst-chunk", "--preset", "bold"], "Unknown preset 'bold' of policy 'worst-chunk'."),
         (1, ["-o", "no/such/folder/x.html"], "no/such/folder/x.html: the report cannot be written there: No such file"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_report_never_replaces_its_run(tmp_path: Path, capsys: Output) -> None
         (b"# README\n", "not valid JSON"),
         (b"\x89PNG\r\n\x1a\n\x00\xff", "expected a recorded run (JSON), found no text."),
         (b"\xff\xfe\x00", "expected a recorded run (JSON), found no text."),
-        (b"[]", "This run has schema None"),
+        (b"[]", "This is not a recorded run: it has no schema."),
         (b'{"schema": 99}', "This run has schema 99, expected one of"),
         (b'{"schema": 2, "id": 7}', "run.id: expected a valid string, found int 7."),
     ],

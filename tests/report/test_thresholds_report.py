@@ -89,7 +89,7 @@ def test_the_rates_have_their_intervals() -> None:
         share, among = getattr(rates, name), rates.among(name)
         assert f" | {share.value:.1%} {round(share.value * among)} of {among}; " in row
         assert row.endswith(f"; {100 * share.low:.1f}–{share.high:.1%}")
-    assert f"is expected to take {rates.calls:.1f} model calls" in page.told(RATES)
+    assert f"is expected to take {rates.calls:.1f} LLM calls" in page.told(RATES)
 
 
 def test_trust_is_told_in_the_figures_of_the_recommendation() -> None:

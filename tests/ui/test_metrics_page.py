@@ -70,7 +70,7 @@ def test_every_figure_says_what_it_is_counted_of_and_none_is_judged(start: Start
     assert (found["Best score rose after correction"], found["Decision time"]) == ("–", "30 ms")
     made_from = " ".join(metric.delta for metric in app.metric)
     assert (
-        "20 of 40 decided runs" in made_from and "0 of 0 runs graded twice" in made_from and "8,610 tokens" in made_from
+        "20 of 40 decided runs" in made_from and "0 of 0 twice graded runs" in made_from and "8,610 tokens" in made_from
     )
     assert "median of 20 CORRECT runs" in made_from and "median of 20 corrected runs" in made_from
     assert not any(metric.proto.chart_data for metric in app.metric), "all on one day: there is no course to draw"

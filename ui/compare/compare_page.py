@@ -16,6 +16,7 @@ from crag_core.trace.grounding.citation_check import short_sum
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.record import step_title
 from crag_core.view.run_view import model_name
 from crag_core.view.score_words import reason_of, threshold_names
 from ui.compare import compare_state
@@ -117,7 +118,8 @@ def draw_comparing() -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         seconds = time.monotonic() - job.started_at
         now = job.progress
-        st.markdown(f":shimmer[{LETTERS[now.place]}: {plain(waiting_for(job) or now.step)} … {seconds:.0f} s]")
+        doing = waiting_for(job) or step_title(now.step)
+        st.markdown(f":shimmer[{LETTERS[now.place]}: {plain(doing)} … {seconds:.0f} s]")
         draw_stop(job, "versus_stop")
 
 

@@ -42,19 +42,19 @@ def cards(runs: Sequence[Measured]) -> tuple[Card, ...]:
     grades = sum(run.graded + run.ungraded for run in runs)
     calls, tokens = sum(run.calls for run in runs), sum(run.prompt_tokens + run.completion_tokens for run in runs)
     return (
-        _share("Routed CORRECT", len(fast), len(decided), "decided runs",
+        _share("Routed CORRECT", len(fast), len(decided), "decided run",
                "Whatever was asked. Only a labelled set tells how many should be."),
-        _share("Searched the web", sum(run.searched for run in decided), len(decided), "decided runs",
+        _share("Searched the web", sum(run.searched for run in decided), len(decided), "decided run",
                "A provider was asked, whether or not it found anything."),
-        _share("Best score rose after correction", sum(improved), len(improved), "runs graded twice",
+        _share("Best score rose after correction", sum(improved), len(improved), "twice graded run",
                "Of corrected runs with grades before and after."),
         _median("Decision time", fast, "CORRECT run",
                 "Question to decision, where CORRECT. Grades from the cache take none."),
         _median("Evidence time", slow, "corrected run",
                 "Question to corrected evidence, elsewhere, without the web provider's own time."),
         Card("LLM calls", f"{calls:,}", f"{tokens:,} tokens", float(calls), "As the servers report them."),
-        _share("Not graded", sum(run.ungraded for run in runs), grades, "grades", "Failed or unreadable grades."),
-        _share("From cache", sum(run.cached for run in runs), grades, "grades", "Grades an earlier run paid for."),
+        _share("Not graded", sum(run.ungraded for run in runs), grades, "grade", "Failed or unreadable grades."),
+        _share("From cache", sum(run.cached for run in runs), grades, "grade", "Grades an earlier run paid for."),
     )  # fmt: skip
 
 
@@ -126,7 +126,8 @@ def draw_table(found: Sequence[Sequence[Measured]], steps: tuple[datetime, ...])
 
 
 def _share(name: str, hits: int, count: int, of: str, meaning: str) -> Card:
-    return Card(name, _percent(hits, count), f"{hits:,} of {count:,} {of}", hits / count if count else None, meaning)
+    among = f"{hits:,} of {count:,} {of}{'' if count == 1 else 's'}"
+    return Card(name, _percent(hits, count), among, hits / count if count else None, meaning)
 
 
 def _median(name: str, found: Sequence[float | None], of: str, meaning: str) -> Card:

@@ -11,6 +11,7 @@ from crag_core.app.background_jobs import Job, RunJob
 from crag_core.base.documents import Progress
 from crag_core.base.text.display import counted
 from crag_core.base.types.steps import StepName
+from crag_core.view.record import step_title
 from crag_core.view.run_view import view_run
 from ui.run.path import draw_path
 from ui.run.verdict import draw_verdict, verdict_row
@@ -125,4 +126,4 @@ def _doing(job: RunJob) -> str:
     waits = "" if (line := waiting_for(job)) else workbench.servers.waits_for(job.cancel)
     if now.step == StepName.RETRIEVE and workbench.own_engine is None and startup.model_loading().is_running:
         waits = "the embedding model is being loaded"
-    return f"{line or now.step + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"
+    return f"{line or step_title(now.step) + progress + (f': {waits}' if waits else '')} … {seconds:.0f} s"

@@ -17,6 +17,7 @@ from crag_core.pipeline.web_stages import approve, refuse
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
+from crag_core.view.record import step_title
 from ui.run.answer_card.card import ENDINGS
 from ui.run.answer_card.offer import Offer, offer, other_chunks
 from ui.run.opinions import calls_for
@@ -169,7 +170,7 @@ def draw_failure(trace: Trace) -> None:
         return
     if step.state is StepState.STOPPED:
         st.info(
-            f"Stopped at “{plain(step.name)}”: {plain(step.summary)} What was done is kept.",
+            f"Stopped at “{plain(step_title(step.name))}”: {plain(step.summary)} What was done is kept.",
             icon=":material/stop_circle:",
         )
     else:
@@ -177,7 +178,7 @@ def draw_failure(trace: Trace) -> None:
         hint = f"\n\n`{' '.join(step.hint.split())}`" if step.hint and "`" not in step.hint else ""
         st.error(
             f"{plain(step.summary)} What was done is kept.{hint}",
-            title=f"The run broke off at “{plain(step.name)}”",
+            title=f"The run broke off at “{plain(step_title(step.name))}”",
             icon=":material/error:",
         )
     own, now = run_job.own_choice(trace), app_state.asked_choice()

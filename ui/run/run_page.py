@@ -14,7 +14,7 @@ from crag_core.evaluators.named.names import is_named
 from crag_core.evaluators.policies import OWN_JUDGE, known_card
 from crag_core.pipeline.web_stages import is_waiting
 from crag_core.trace.trace import Trace
-from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of
+from crag_core.view.record import call_rows, calls_by_step, cost_of, round_rows, settings_of, step_title
 from crag_core.view.run_view import RunView, view_run
 from crag_core.view.score_words import reason_of
 from ui.run.answer_card.beside import draw_consolidated, draw_logged, draw_two_answers
@@ -144,7 +144,8 @@ def draw_rounds(view: RunView) -> None:
 def draw_record(trace: Trace) -> None:
     st.markdown(
         "  \n".join(
-            f"{_ICONS[step.state]} **{plain(step.name)}** {plain(step.summary)} :gray[:small[{cost_of(step)}]]"
+            f"{_ICONS[step.state]} **{plain(step_title(step.name))}** {plain(step.summary)} "
+            f":gray[:small[{cost_of(step)}]]"
             for step in trace.steps
         )
     )
@@ -168,7 +169,7 @@ def draw_model_calls(trace: Trace) -> None:
     if not trace.calls:
         return
     count = sum(call.usage.calls for call in trace.calls)
-    drawer = st.expander(f"Model calls ({count})", key="calls_drawer", icon=":material/forum:", on_change="rerun")
+    drawer = st.expander(f"LLM calls ({count})", key="calls_drawer", icon=":material/forum:", on_change="rerun")
     if not drawer.open:
         return
     with drawer:

@@ -29,6 +29,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, 
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.record import step_title
 from crag_core.view.run_view import view_run
 from crag_core.view.score_words import BESIDE, numbers_of, reason_of, signals_of
 from crag_core.view.verdict_lines import chip
@@ -122,7 +123,7 @@ def _record(trace: Trace) -> str:
 
 class _Progress(Listener):
     def finished(self, step: Step, trace: Trace) -> None:
-        print(f"  {step.name:<14} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
+        print(f"  {step_title(step.name):<15} {step.seconds * 1000:7.0f} ms  {step.summary}", file=sys.stderr)
 
 
 def _cost(choice: Choice, support: str) -> str:

@@ -10,7 +10,7 @@ from crag_core.app.calibration import SAMPLE, calibrate
 from crag_core.app.cli.options import interruptible, open_set
 from crag_core.app.cli.tune import Progress
 from crag_core.app.workbench import Workbench
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.evaluators.named.names import SHOWN_FORMS, parse_name
 from crag_core.experiments.evaluators import KeptEvaluator
 
@@ -47,7 +47,7 @@ def told(kept: KeptEvaluator) -> str:
     return "\n".join(
         [
             f"{kept.name}: revision {kept.revision[:12]}",
-            f"calibrated on {kept.curve.questions} questions of {kept.labelled}: AUROC {kept.apart}, "
+            f"calibrated on {counted(kept.curve.questions, 'question')} of {kept.labelled}: AUROC {kept.apart}, "
             f"{kept.seconds * 1000:.0f} ms a chunk",
             f"lower {lower}, upper {upper} ({kept.reason})",
             *([kept.remark] if kept.remark else []),

@@ -13,6 +13,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.base.data_files import DATA
 from crag_core.base.documents import MAIN, Ingested, Progress, Recipe
 from crag_core.base.errors import WrongUse, as_typed
+from crag_core.base.text.display import counted
 from crag_core.retrieval.index.store import PassageStore
 
 
@@ -65,9 +66,8 @@ def reindex(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("\nstopped; the present index stays in use", file=sys.stderr)
         return 130
-    print(
-        f"{done.passages} chunks of {done.documents} documents indexed again: at most {recipe.tokens} tokens, ", end=""
-    )
+    made = f"{counted(done.passages, 'chunk')} of {counted(done.documents, 'document')}"
+    print(f"{made} indexed again: at most {recipe.tokens} tokens, ", end="")
     print(f"{recipe.overlap} of them repeated, by {recipe.embedding}")
     if done.kept_text:
         print(f"{done.kept_text} of them from the text of their old chunks, since the file cannot be read any more")

@@ -27,7 +27,7 @@ from crag_core.app.cli.options import (
 from crag_core.app.workbench import Choice, Workbench
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.serialization import to_plain
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, cases
 from crag_core.experiments.labelled.questions import Expected, Gradable, LabelledSet
@@ -152,7 +152,7 @@ def grade_questions(questions: Sequence[Gradable], engine: CRAGQueryEngine, work
         )  # fmt: skip
     if done.failed:
         hint = "What was graded is kept; the same command tries them again."
-        raise CragError(f"{done.failed} of {done.total} questions could not be graded.", hint=hint)
+        raise CragError(f"{done.failed} of {counted(done.total, 'question')} could not be graded.", hint=hint)
     return conditions
 
 
@@ -220,8 +220,8 @@ def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
     """The same for a terminal."""
     lower, upper = (readable(told[name])[0] for name in ("lower", "upper"))
     lines = [
-        f"{told['set']}: {told['questions']} questions, policy {told['policy']}, evaluator {board.judge.name}, "
-        f"lower {lower}, upper {upper}",
+        f"{told['set']}: {counted(told['questions'], 'question')}, policy {told['policy']}, "
+        f"evaluator {board.judge.name}, lower {lower}, upper {upper}",
         "",
         f"{'label':<14}" + "".join(f"{action:>12}" for action in ACTIONS),
     ]
@@ -241,7 +241,7 @@ def advice(found: Recommendation) -> str:
     lines = [f"{title}lower {lower}, upper {upper}", *recommendation_lines(found)]
     if found.guaranteed:
         lines += [found.guaranteed.reason(), found.guaranteed.odds]
-    on = f"on {found.judged_on} other questions"
+    on = f"on {counted(found.judged_on, 'other question')}"
     lines += ["", f"{on:<24}{'lower':>7}{'upper':>7}{'cost':>8}  confidently wrong"]
     for one in found.compared:
         saved = f"  {describe_saved(one.saved, 3)}" if one.saved else ""

@@ -35,5 +35,7 @@ class EvaluatorParts:
 
 def less_sure(question: str, text: str) -> str:
     """The `Grade.caution` of a model that learned from English; "" where neither is seen to be in another language."""
-    language = foreign_language(text) or foreign_language(question)  # a question is short, and less sure to be named
-    return f"less sure in {language}, since the evaluator learned from English" if language else ""
+    for what, said in (("chunk", text), ("question", question)):  # a question is short, and less sure to be named
+        if language := foreign_language(said):
+            return f"less sure of a {what} in {language}, since the evaluator learned from English"
+    return ""

@@ -198,7 +198,7 @@ _COST = (
     ("seconds", "Seconds", Unit.SECONDS, -1,
      "from question to answer, on average, as if run alone; web results from the cache take no time",
      lambda asked, found: _once(found.seconds)),
-    ("calls", "Model calls", _COUNT, -1, "of grading, correcting and answering",
+    ("calls", "LLM calls", _COUNT, -1, "of grading, correcting and answering",
      lambda asked, found: _once(found.usage.calls)),
     ("tokens", "Tokens", _COUNT, -1, "read and written by the model, as it counts them",
      lambda asked, found: _once(found.usage.prompt_tokens + found.usage.completion_tokens)),

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from crag_core.base.text.display import readable
+from crag_core.base.text.display import counted, readable
 from crag_core.experiments.statistics.intervals import Z95, Estimate
 from crag_core.experiments.statistics.small_sets import LEAST, LEAST_OF_A_KIND
 from crag_core.experiments.thresholds.guarantee import Guarantee, Pair, find_path, guarantee
@@ -167,11 +167,11 @@ def halves(board: Board) -> Array:
 
 def _refusal(board: Board, first: Array) -> str:
     if len(board) < LEAST:
-        return f"Thresholds cannot be chosen from {len(board)} questions: {LEAST} are needed."
+        return f"Thresholds cannot be chosen from {counted(len(board), 'question')}: {LEAST} are needed."
     for kind, which in (("answerable", board.answerable), ("unanswerable", ~board.answerable)):
         if min((which & first).sum(), (which & ~first).sum()) < LEAST_OF_A_KIND // 2:
             needed = f"{LEAST_OF_A_KIND} of each kind are needed"
-            return f"Thresholds cannot be chosen from {int(which.sum())} {kind} questions: {needed}."
+            return f"Thresholds cannot be chosen from {counted(int(which.sum()), f'{kind} question')}: {needed}."
     if (board.deciding().settled >= 0).all():
         return "Thresholds cannot be chosen: none of these questions has a score that they could decide by."
     return ""

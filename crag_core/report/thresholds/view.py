@@ -38,7 +38,7 @@ COSTS = (
     ("mixed_up", "Mixed-up route", "AMBIGUOUS for what the documents are not about, INCORRECT for what they nearly "
      "answer."),
     ("web", "Web search", "The unit of all costs, unless they are changed."),
-    ("call", "Model call", "Grading, queries and the answer."),
+    ("call", "LLM call", "Grading, queries and the answer."),
 )  # fmt: skip
 """(field of `Costs`, title, meaning)"""
 _COMPARED = ("answered", "confidently_wrong", "needless_web", "discarded", "web")
@@ -73,7 +73,7 @@ def _rate(name: str, meaning: str, share: Estimate | None, among: int) -> RateFi
 
 
 def describe_effort(rates: Rates) -> str:
-    return f"A question is expected to take {rates.calls:.1f} model calls: grading, queries and the answer."
+    return f"A question is expected to take {rates.calls:.1f} LLM calls: grading, queries and the answer."
 
 
 # --- trust ------------------------------------------------------------------------------------------------------------

@@ -111,7 +111,8 @@ class StreamedReply:
 def why_no_evidence(decision: Decision, knowledge: Knowledge, web: WebSearch | None, looked_at: int) -> str:
     if decision.action is Action.INCORRECT:
         # In numbers the verdict tells it, wherever this stands.
-        corpus = f"the {looked_at} retrieved chunks were judged irrelevant" if looked_at else decision.reason
+        them = "the retrieved chunk was" if looked_at == 1 else f"the {looked_at} retrieved chunks were"
+        corpus = f"{them} judged irrelevant" if looked_at else decision.reason
     else:
         corpus = "no sentence of the retrieved chunks was kept"
     tail = f" {' '.join(knowledge.notes)}" if knowledge.notes else ""

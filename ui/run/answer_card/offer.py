@@ -139,7 +139,7 @@ def other_chunks(trace: Trace, choice: Choice) -> str:
         return "other pinned files"
     if choice.collection != made.collection:
         return "another collection"
-    return "" if choice.top_k == made.top_k else f"{choice.top_k} chunks instead of {made.top_k}"
+    return "" if choice.top_k == made.top_k else f"{counted(choice.top_k, 'chunk')} instead of {made.top_k}"
 
 
 def cost(offered: Offer) -> str:
