@@ -34,7 +34,7 @@ _RULES = {
 
 
 class ScoreWords(NamedTuple):
-    """How a score is told: as a term of `{by}` chunks; after a colon; before a number, with `{}` for its chunks."""
+    """How a score is told: as a term of `{by}`, its chunks; after a colon; before a number, of `{}`."""
 
     term: str
     means: str
@@ -47,9 +47,7 @@ SCORE_WORDS = {
     "two_signals": _BEST,
     "worst": ScoreWords("worst chunk", "the worst", "The worst of {} scores"),
     "rank_weighted": ScoreWords("rank-weighted mean", "a mean by rank", "{} together, the first counting most, score"),
-    "mean_of_kept": ScoreWords(
-        "mean of {by} kept chunks", "the mean of what is kept", "The chunks that are kept score on average"
-    ),
+    "mean_of_kept": ScoreWords("mean of {by}", "the mean of what is kept", "The chunks that are kept score on average"),
     "signals": ScoreWords(
         "weighted sum of signals", "measures of the whole set", "What the search found scores as a whole"
     ),
@@ -131,7 +129,8 @@ def _of_two(policy: Policy, answering: float, topical: float, terms: Terms) -> s
 
 
 def _name(policy: Policy, found: Scored) -> str:
-    return "best answering" if found.topical is not None else SCORE_WORDS[policy.score].term.format(by=len(found.by))
+    kept = counted(len(found.by), "kept chunk")
+    return "best answering" if found.topical is not None else SCORE_WORDS[policy.score].term.format(by=kept)
 
 
 def _reaches(policy: Policy, name: str, score: float) -> bool:

@@ -166,7 +166,7 @@ def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
             action=None if is_web or is_dropped else chunk_action(policy, passage, counting, aside),
             chips=tuple((kind, words) for kind, words, is_there in chips if is_there),
             decides=decides,
-            edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", grade),
+            edit=edit_text("dropped" if is_dropped else "pinned" if is_pinned else "", compared),
             is_dropped=is_dropped,
             is_pinned=is_pinned,
             is_asked_for=is_dropped or id_ in looked_at,

@@ -86,7 +86,7 @@ class RunView:
 
     @property
     def is_quoted_anew(self) -> bool:
-        """Whether the answer is none that the run wrote: quoted from what remains, without a model call."""
+        """Whether the answer is none that the run wrote: quoted from the present evidence, without a model call."""
         return self.routed.answer is not None and self.routed.answer != self.trace.answer
 
     @cached_property

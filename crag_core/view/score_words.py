@@ -166,10 +166,12 @@ def ungraded_text(grade: Grade | None, policy: Policy, passage: Passage) -> str:
     return NOT_GRADED + (f", counts as {counted}" if is_counted else "")
 
 
-def edit_text(kind: str, own: Grade | None) -> str:
+def edit_text(kind: str, own: Sequence[Number]) -> str:
+    """`own`: what it is graded, as `numbers_of` has it."""
     if kind == "dropped":
         return "dropped by you: counts as never found"
-    graded = NOT_GRADED if own is None or own.score is None else f"graded {own.score:.2f}"
+    told = ", ".join(one.text if len(own) == 1 else f"{one.name} {one.text}" for one in own)
+    graded = f"graded {told}" if own else NOT_GRADED
     return f"pinned by you: counts as 1.00, {graded}" if kind else ""
 
 

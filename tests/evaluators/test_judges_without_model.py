@@ -15,6 +15,7 @@ from crag_core.decision.signals import SignalMeter
 from crag_core.evaluators import EVALUATORS, cards
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.evaluators.heuristic import HeuristicEvaluator
+from crag_core.evaluators.shared.parts import less_sure
 from crag_core.evaluators.signals import SignalsEvaluator
 from tests.fakes import QUESTION, passage
 
@@ -52,6 +53,14 @@ def test_embedding_grades_by_cosine_and_never_below_zero() -> None:
     assert dict(grades[3].parts)["cosine"] == pytest.approx(-1.0), "the part keeps what was measured"
     assert "0.50" in grades[1].reason
     assert embedder.questions == [QUESTION]
+
+
+def test_whose_language_makes_a_grade_less_sure_is_said() -> None:
+    german, english = "Wann ist das Haus für die Gäste geöffnet?", "When is the house open for the guests?"
+    assert less_sure(english, german).startswith("less sure of a chunk in German")
+    assert less_sure(german, english).startswith("less sure of a question in German") and not less_sure(
+        english, english
+    )
 
 
 def test_embedding_reuses_the_cosine_of_the_retriever() -> None:

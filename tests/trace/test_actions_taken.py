@@ -38,9 +38,16 @@ def test_a_search_says_who_wrote_its_query_and_what_came_of_it() -> None:
     assert done(policy("paper"), 0.1, 0.2) == (
         Correction(DISCARD, "INCORRECT: none of the 2 chunks is used"),
         Correction(REWRITE, "at most 3 key phrases to search for; the question's keywords", query="ferry fares"),
-        Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 results", query="ferry fares"),
+        Correction(WEB, "INCORRECT asks the web, up to 5 results; 1 result", query="ferry fares"),
         ANSWERED,
     )
+
+
+def test_one_chunk_is_no_chunks() -> None:
+    assert done(policy("paper"), 0.1)[0].reason == "INCORRECT: the only chunk is not used"
+    assert done(policy("paper"), 0.9)[0].reason.startswith("keep the sentences of 1 chunk that")
+    one = reroute(trace(AGENTIC, passages=graded(0.9)[0], grades=graded(0.9)[1]), AGENTIC).decision
+    assert one.reason.startswith("mean of 1 kept chunk 0.90") and "use 1 chunk as they are" in str(one.plan)
 
 
 SEARCHED = {

@@ -93,7 +93,11 @@ def test_a_run_of_version_0_1_0_is_routed_as_it_was() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "not json", "{", "[" * 100_000, '{"schema":' * 50_000, "9" * 5000, "\x00", "\ud800"]
+    "text",
+    [
+        *("", "not json", "{", "[" * 100_000, '{"schema":' * 50_000, "9" * 5000, "\x00", "\ud800"),
+        *("[]", "null", "7", '"run"', "{}", "NaN"),
+    ],
 )
 def test_what_is_not_json_is_refused(text: str) -> None:
     with pytest.raises(BadRecord, match="not a recorded run"):
@@ -101,8 +105,7 @@ def test_what_is_not_json_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["[]", "null", "7", '"run"', "{}", '{"schema": 0}', '{"schema": 7}', '{"schema": "1"}', '{"schema": true}', "NaN"],
+    "text", ['{"schema": 0}', '{"schema": 7}', '{"schema": "1"}', '{"schema": true}', '{"schema": []}']
 )
 def test_another_schema_is_refused_with_what_to_do(text: str) -> None:
     with pytest.raises(BadRecord, match="expected one of 1, 2, 3") as refusal:

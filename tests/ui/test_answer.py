@@ -247,13 +247,14 @@ def test_an_answer_that_was_not_measured_is_shown_without_marks() -> None:
     [
         (AnswerState.STOPPED, "Stopped."),
         (AnswerState.CUT, "written until then"),
-        (AnswerState.FAILED, "The answer broke off here"),
+        (AnswerState.FAILED, "The answer broke off."),
     ],
 )
 def test_an_unfinished_answer_is_said_to_be_unchecked(meter: WordSupport, state: AnswerState, told: str) -> None:
     app = shown(answered(meter, "Dogs travel free of", state=state))
     assert told in said(app) and "unchecked" in said(app)
     assert data(app)["sum"] == "" and "What stands behind" not in said(app)
+    assert "Nothing was written until then." in said(shown(answered(meter, "", state=state)))
 
 
 def test_sources_are_listed_and_an_answer_without_any_is_warned_of(meter: WordSupport) -> None:

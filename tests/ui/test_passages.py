@@ -176,6 +176,7 @@ def test_pinned_passage_says_so_and_keeps_its_grade() -> None:
     assert ["pinned", "pinned by you"] in head["chips"]
     assert head["scores"] == [["score", 0.5, "0.50"]], "what was graded stays a fact"
     assert "Pinned by you: counts as 1.00, graded 0.50." in said(app)
+    assert "CORRECT as pinned" in said(app) and said(app).count("by its own score") == 1
     assert {row["score_text"].rstrip("†") for row in rows(app)} == {"1.00"}
     assert [button.label for button in app.button if "in" in button.label and "Show" not in button.label] == [
         "Unpin",

@@ -208,6 +208,10 @@ def test_a_pinned_passage_stands_at_one_and_its_own_score_is_told() -> None:
     assert "pinned by you: counts as 1.00, graded 0.20" in made.rows[0].remarks
     assert "pinned by you: counts as 1.00, not graded" in made.rows[1].remarks
     assert made.rows[0].remarks[-1] == "by hand", "the grader's own reason, not the edit's"
+    found, grades = twice((0.06, 0.12))
+    of_two = trace(policy("two-signal"), passages=found, grades=grades, edits=Edits(pinned=("p1",)))
+    two = drawn(policy("two-signal"), of_two)
+    assert "pinned by you: counts as 1.00, graded answer 0.06, subject 0.12" in two.rows[0].remarks
 
 
 # --- numbers that do not lie ----------------------------------------------------------------------------------------

@@ -211,11 +211,14 @@ def test_no_answer_and_an_unfinished_one() -> None:
 
 
 def test_every_outcome_of_a_web_search_is_told() -> None:
+    unasked = {WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED, WebOutcome.OFF}
     for outcome in WebOutcome:
         pages = (web_page("w", "Fares."),) if outcome is WebOutcome.USED else ()
         web = WebSearch(outcome, "q", "me", "DuckDuckGo", passages=pages)
         story = told(run_of("two-signal", (0.2, 0.9), web=web))
         assert ("web" in ids(story)) == (outcome is not WebOutcome.OFF)
+        said = dict(story.steps[-1].picture["outcomes"][0].lines)["Web"]
+        assert said.startswith("asked") == (outcome not in unasked), said
         assert ("switched off" in step(story, "decided").note) == (outcome is WebOutcome.OFF)
         assert all(one.caption for one in story.steps)
 

@@ -142,7 +142,8 @@ def _describe(card: ChunkCard) -> str:
         lines.insert(0, f":violet[:material/push_pin: {plain(sentence(card.edit))}]")
     badges = [f":blue-badge[{card.decides}]"] if card.decides else []
     if card.action:
-        badges.append(f":{COLOURS[card.action]}-badge[{card.action} by its own score]")
+        by = "as pinned" if card.is_pinned else "by its own score"
+        badges.append(f":{COLOURS[card.action]}-badge[{card.action} {by}]")
     last = " ".join([*badges, f":small[:gray[{plain(card.found)}]]" if card.found else ""])
     return "  \n".join(filter(None, [*lines, last.strip()]))
 

@@ -188,13 +188,13 @@ class AnswerBlocks:
         answer, trace = self.answer, self.view.trace
         if why := self._caution[1]:
             yield "doubtful", why
+        left = "This is what was written until then, unchecked." if answer.text else "Nothing was written until then."
         if answer.state in (AnswerState.STOPPED, AnswerState.CUT):
-            yield "stopped", f"{answer.message or 'Stopped.'} This is what was written until then, unchecked."
+            yield "stopped", f"{answer.message or 'Stopped.'} {left}"
         elif answer.state is AnswerState.FAILED:
-            message = "The answer broke off here; this is what was written until then, unchecked."
-            yield "failed", f"{message} {answer.message}".strip()
+            yield "failed", f"The answer broke off. {left} {answer.message}".strip()
         elif self.is_quoted:
-            yield "quoted", f"Quoted word for word{' from what remains' if self.view.is_quoted_anew else ''}"
+            yield "quoted", f"Quoted {'anew, ' if self.view.is_quoted_anew else ''}word for word"
         else:
             yield "written", f"Written by {answer.writer}"
         if failed := web_failure(trace, self.view.routed):

@@ -11,8 +11,8 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
-from crag_core.trace.reroute import NO_MODEL, Missing
-from crag_core.view.path.stages import FAILED, describe_web, kept
+from crag_core.trace.reroute import NO_MODEL, SEARCHED, Missing
+from crag_core.view.path.stages import describe_web, kept
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
 
@@ -165,9 +165,8 @@ def _web(view: RunView) -> str:
         return "would be asked (not in this recording)"
     if web.outcome is WebOutcome.USED:
         return f"asked, {many(len(web.results), 'snippet')} found"
-    if web.outcome in (WebOutcome.EMPTY, *FAILED):
-        return f"asked, nothing came of it ({web.outcome})"
-    return f"not asked ({web.outcome})"
+    is_asked = web.outcome in SEARCHED
+    return f"asked, nothing came of it ({web.outcome})" if is_asked else f"not asked ({web.outcome})"
 
 
 def _answer(view: RunView) -> str:
@@ -249,7 +248,7 @@ def answer_caption(view: RunView, cited: list[bool]) -> str:
         return "Nothing found is certain enough to be called an answer. These sentences come nearest."
     if answer.state is not AnswerState.COMPLETE:
         why = clean(answer.message) if answer.state is AnswerState.CUT else "The answer broke off."
-        return f"{why} This is what was written until then."
+        return f"{why} {'This is what' if answer.text else 'Nothing'} was written until then."
     place = "the web" if cited and all(cited) else "the documents"
     if answer.writer == EXTRACTIVE:
         return f"The answer is quoted from {place}, word for word. No language model wrote it."
