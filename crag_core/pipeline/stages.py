@@ -125,8 +125,8 @@ def extract(trace: Trace, parts: Parts, run: Run) -> Result | None:
         return Result(changes, broken.message, usage, StepState.FAILED, broken.hint, type(broken).__name__)
     kept = sum(len(extraction.strip_indexes) for extraction in new)
     refused = sum(len(extraction.refused) for extraction in new)
-    summary = f"{kept} strips extracted word for word"
-    summary += f"; {refused} sentences refused, they do not stand in the chunk" if refused else ""
+    summary = f"{counted(kept, 'sentence')} extracted word for word"
+    summary += f"; {counted(refused, 'sentence')} refused, not in the chunk" if refused else ""
     return _settling(trace, Result(changes, summary, usage))
 
 
@@ -156,11 +156,11 @@ def scored_strips(
     chunks = [(passage, decompose(passage)) for passage in passages]
     scored, why = parts.strip_evaluator.score(question, chunks, run.cancel)
     strips = strips_as_asked(question, passages, scored)
-    summary = f"strips scored by {parts.strip_evaluator.card.title.lower()}"
+    summary = f"{counted(len(strips), 'sentence')} scored by {parts.strip_evaluator.card.title.lower()}"
     unscored = sum(strip.score is None for strip in strips)
     if not unscored:
-        return strips, f"{len(strips)} {summary}"
-    return strips, f"{len(strips) - unscored} of {len(strips)} {summary}, {unscored} not graded: {why}"
+        return strips, summary
+    return strips, f"{len(strips) - unscored} of {summary}, {unscored} not graded: {why}"
 
 
 def _checked(passage: Passage, reply: str, usage: Usage, strips: tuple[Strip, ...]) -> Extraction:

@@ -100,7 +100,7 @@ def grade_web(trace: Trace, parts: Parts, run: Run) -> Result | None:
     if ungraded:
         grades = grades_by(parts.evaluator, trace.question, ungraded, run.cancel)
         graded = sum(grade.score is not None for grade in grades)
-        summary.append(f"{graded} of {counted(len(ungraded), 'web result')} graded")
+        summary.append(f"{graded} of {counted(len(ungraded), 'web text')} graded")
         usage = sum((grade.usage for grade in grades), usage)
         changes["opinions"] = with_grades(trace, grades)
     if unscored:

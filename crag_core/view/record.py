@@ -13,7 +13,7 @@ from crag_core.base.types.steps import ModelCall, Step, StepName, Usage
 from crag_core.decision.rounds import Iteration
 from crag_core.decision.steps import DOCUMENTS, EXPAND, WIDENING
 from crag_core.trace.grounding.citation_check import WORDS
-from crag_core.trace.grounding.quoted_answer import left_out
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, left_out
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
 
@@ -138,6 +138,7 @@ def asked_as(trace: Trace) -> str:
 def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
     """Everything that the run depended on, as name and value; the policy is that of the run."""
     own, policy = trace.settings, trace.settings.policy
+    writer = "quotations, no model" if own.writer == EXTRACTIVE else own.writer
     found = {
         "Policy": f"{policy.title} ({policy.name}): {policy.summary}",
         "Described in": policy.source,
@@ -149,7 +150,7 @@ def settings_of(trace: Trace) -> tuple[tuple[str, str], ...]:
         "Chunks graded by": "nobody: plain RAG" if policy.is_plain else _card(own.evaluator),
         "Sentences scored by": _card(own.strip_evaluator),
         "Embedding model": own.embedding,
-        "Answer by": f"{own.writer}, version {own.writer_version}" if own.writer_version else own.writer,
+        "Answer by": f"{writer}, version {own.writer_version}" if own.writer_version else writer,
         "Answer checked by": "comparing words" if own.support == WORDS else own.support,
         "Web search": own.web_mode,
         "Chunks asked for": str(own.top_k) if trace.logged is None else "none: those of the log",

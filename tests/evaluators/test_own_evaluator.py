@@ -137,7 +137,7 @@ def test_what_it_cannot_read_is_not_graded_and_quoted_all_the_same(
         assert grade.score is None and "“Language model”" in grade.cause
     assert trace.strips and all(strip.score is None for strip in trace.strips)
     summary = next(step.summary for step in trace.steps if step.name == "score strips")
-    assert summary.startswith(f"0 of {len(trace.strips)} strips scored by trained evaluator")
+    assert summary.startswith(f"0 of {len(trace.strips)} sentences scored by trained evaluator")
     assert "Latin script" in summary and "Choose" not in summary, "nobody chooses who scores strips"
     routed = reroute(trace, trace.settings.policy)
     assert {excerpt.passage.id for excerpt in routed.knowledge.excerpts} == {found.id for found in trace.passages or ()}

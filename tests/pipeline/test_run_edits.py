@@ -70,7 +70,7 @@ def test_decision_and_corrections_are_recorded_as_the_edits_have_them() -> None:
     later = carried_on(bench, edit(again, drop="p1 web-1"))
     assert not bench.counts
     search = next(one for one in later.corrections or () if one.kind is CorrectionKind.WEB_SEARCH)
-    assert search.reason.endswith("1 results") and summarize(later).final_count == 3
+    assert search.reason.endswith("1 result") and summarize(later).final_count == 3
     assert not {"p1", "web-1"} & {piece.partition("#")[0] for piece in later.context or ()}
 
 

@@ -58,7 +58,7 @@ def test_invented_sentences_are_refused_and_told() -> None:
     assert trace.extractions is not None
     assert [extraction.refused for extraction in trace.extractions] == [(INVENTED,), ("Tickets are sold in town.",), ()]
     step = next(step for step in trace.steps if step.name == "extract")
-    assert step.summary == "1 strips extracted word for word; 2 sentences refused, they do not stand in the chunk"
+    assert step.summary == "1 sentence extracted word for word; 2 sentences refused, not in the chunk"
     assert step.usage == Usage(3, 60, 15)
     assert [excerpt.text for excerpt in routed.knowledge.internal] == [USEFUL]
 

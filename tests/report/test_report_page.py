@@ -15,6 +15,7 @@ from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.web import WebAttempt, WebOutcome
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from crag_core.view.record import step_title
 from tests.builders import POLICIES, policy
 from tests.fakes import WEB_QUERY
 from tests.made_up_runs import JUDGE, edits_of, facts
@@ -226,7 +227,7 @@ def test_steps_corrections_and_settings_are_all_told() -> None:
     run = asked(best=0.5)
     told = page_of(run).told("#record")
     for step in run.steps:
-        assert step.name in told and step.summary in told
+        assert step_title(step.name) in told and step.summary in told
     assert f"rewrite: at most 3 key phrases to search for; written by fake-model, with {WEB_QUERY}" in told
     for value in (run.fingerprint, run.id, "Fake (fake)", "lower 0.40, upper 0.60", "prompts test", "record schema 6"):
         assert value in told

@@ -45,6 +45,7 @@ def test_addresses_are_listed_before_they_are_asked_and_each_outcome_after(start
         assert "Read these pages?" in shown(app) and site.paths == []
         assert f"{site.url}/chess" in shown(app) and f"{site.url}/x" in shown(app)
         assert "none was graded" not in shown(app) and "no web result was kept" not in shown(app)
+        assert "waiting for approval" in shown(app) and "in its place" not in shown(app)
         press(app, "Read them")
     assert sorted(site.paths) == ["/chess", "/robots.txt", "/x"]
     assert "Boris Spassky" in shown(app) and "2 results from SearXNG; 1 of 2 pages read." in shown(app)

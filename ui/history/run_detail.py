@@ -10,6 +10,7 @@ import streamlit as st
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, readable, sentence, shortened
 from crag_core.storage.history.runs import KeptRun
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from crag_core.view.record import asked_as, settings_of
 from crag_core.view.score_words import reason_of
@@ -63,7 +64,7 @@ def _draw_one(run: KeptRun, trace: Trace) -> None:
             f"policy {made.policy.title}, lower {lower}, upper {upper}, cut-off {cutoff}",
             f"evaluator {versioned(made.evaluator.title, made.evaluator.version)}",
             f"embedding {made.embedding}",
-            f"answer by {versioned(made.writer, made.writer_version)}",
+            f"answer by {versioned('quotations' if made.writer == EXTRACTIVE else made.writer, made.writer_version)}",
             f"{counted(made.top_k, 'chunk')}, web {made.web_mode}",
             f"settings {trace.fingerprint}",
         )

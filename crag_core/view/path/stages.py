@@ -338,8 +338,10 @@ def describe_page(page: WebPage) -> str:
     """What came of a page of a result, and how long it took; its address stands before it."""
     if page.outcome is PageOutcome.READ:
         came = f"read: {page.characters:,} characters, the best {len(page.chunks)} of {counted(page.cut, 'chunk')}"
-    else:
+    elif page.outcome in (PageOutcome.FAILED, PageOutcome.REFUSED):
         came = f"{page.message or page.outcome}; its snippet stands in its place"
+    else:
+        came = page.outcome
     return f"{came} ({duration(page.seconds)})" if page.seconds else came
 
 
