@@ -11,6 +11,7 @@ from docx.oxml import parse_xml
 from fpdf import FPDF
 
 from crag_core.retrieval.readers import READERS, read_document, say_left_out
+from tests.retrieval.made_files import rezip
 
 
 def read(content: bytes, name: str) -> str:
@@ -60,7 +61,7 @@ def test_html_keeps_what_people_read() -> None:
       over two lines with <b>bold</b>text.</p><!-- secret --><ul><li>first</li><li>second</li></ul>
       <ol><li>step</li><li>next</li></ol><p hidden>ghost</p><p style="display: none">ghost</p>
       <table><tr><th>Route</th><th>Price</th></tr><tr><td>R1</td><td>8.40</td></tr><tr><td>R2</td><td>5.10</td></tr>
-      </table><noscript>ghost</noscript><footer>imprint</footer></body></html>"""
+      </table><noscript>ghost</noscript><footer><a href="/i">imprint</a></footer></body></html>"""
     assert read(page, "fares.html").split("\n") == [
         *["# Fares & rules", "", "One sentence over two lines with boldtext.", ""],
         *["- first", "- second", "", "1. step", "2. next", ""],
@@ -193,6 +194,50 @@ def test_html_cells_that_span_others_stand_in_each_place() -> None:
     )
 
 
+def test_html_what_a_page_shows_in_pictures_fields_footers_and_formulas() -> None:
+    page = (
+        b"<table><tr><th>Room<th>Dogs<tr><td>A<td><img alt=yes></table><p>Boat <input value=Thrift> <input type=hidden "
+        b"value=tok><input type=checkbox checked> insured <select><option>N<option selected>S</select></p><p>It is "
+        b"<math><mfrac><mn>3</mn><mn>4</mn></mfrac><annotation>x</annotation></math>, 10<sup>6</sup> m<sup>2</sup> on "
+        b"the 1<sup>st</sup>.</p><footer>Pier 4, <a href='tel:1'>0471 220</a> <a href=/i>Imprint</a></footer>"
+    )
+    assert read(page, "a.html").split("\n\n") == [
+        "Room: A; Dogs: yes", "Boat Thrift [x] insured S", "It is 3/4 , 10⁶ m2 on the 1st.", "Pier 4, 0471 220"
+    ]  # fmt: skip
+
+
+def test_html_text_that_is_crossed_out_is_not_read_and_that_is_said() -> None:
+    shown, remark = read_document(
+        b"<p>It costs <del>30</del> <s>28</s> <b style='text-decoration: line-through'>27</b> 25 euros.</p>", "a.html"
+    )
+    assert (shown.text, remark.left_out) == ("It costs 25 euros.", "crossed-out text")
+
+
+def test_html_totals_below_that_are_written_above() -> None:
+    page = b"<table><thead><tr><th>A<th>B<tfoot><tr><td>all<td>3<tbody><tr><td>one<td>3</table>"
+    assert read(page, "a.html") == "A: one; B: 3\nA: all; B: 3"
+
+
+def test_markdown_of_other_styles() -> None:
+    written = (
+        "---\ntitle: T\n---\n\nRules\n=====\n\nFees\n----\n\nBerth | Winter\n:--|--:\nB1 | 11\n\n"
+        "> | Dock | Fee |\n> |---|---|\n> | D1 | 5<br>6 |\n\n<!-- secret -->Seen.\n\n"
+        "```\n<!-- code -->\na | b\n--|--\n```"
+    )
+    assert read(written.encode(), "a.md") == (
+        "---\ntitle: T\n---\n\n# Rules\n\n## Fees\n\nBerth: B1; Winter: 11\n\nDock: D1; Fee: 5 6\n\nSeen.\n\n"
+        "```\n<!-- code -->\na | b\n--|--\n```"
+    )
+
+
+def test_letters_that_people_cannot_tell_apart_are_written_one_way() -> None:
+    assert read("HK\u20112207 of\u00adfice \ufb01re".encode(), "a.txt") == "HK-2207 office fire"
+
+
+def test_csv_may_name_its_delimiter() -> None:
+    assert read(b"sep=;\r\nRoute;Price\r\nR1;8,40\r\n", "a.csv") == "Route: R1; Price: 8,40"
+
+
 def test_docx_text_of_headers_boxes_notes_and_changes() -> None:
     document = docx.Document()
     paragraph = document.add_paragraph("The rent is ")
@@ -216,6 +261,115 @@ def test_docx_text_of_headers_boxes_notes_and_changes() -> None:
         "Berth: N1; Price: 20; Price: x\nBerth: N1; Price: 25; Price: y",
         "Contract HK-2207-B",
     ]
+
+
+WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+
+
+def word(*paragraphs: str, **parts: str) -> bytes:
+    """A Word file of these paragraphs as XML; `parts` as numbering="<w:abstractNum>…"."""
+    document, made = docx.Document(), {}
+    for xml in reversed(paragraphs):
+        document.element.body.insert(0, parse_xml(f"<w:p {WORD}>{xml}</w:p>"))
+    for part, xml in parts.items():
+        made[f"word/{part}.xml"] = f"<w:{part} {WORD}>{xml}</w:{part}>"
+    return rezip(save(document), made)
+
+
+def run(text: str, looks: str = "") -> str:
+    return f"<w:r><w:rPr>{looks}</w:rPr><w:t xml:space='preserve'>{text}</w:t></w:r>"
+
+
+def test_docx_numbers_of_clauses_and_lists_as_they_are_shown() -> None:
+    def clause(text: str, level: int, of: int = 1) -> str:
+        number = f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{of}"/></w:numPr>'
+        return f"<w:pPr>{number}</w:pPr>{run(text)}"
+
+    levels = (("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"), ("upperRoman", "Part %4:"))
+    kinds = "".join(
+        f'<w:lvl w:ilvl="{at}"><w:start w:val="1"/><w:numFmt w:val="{how}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for at, (how, text) in enumerate(levels)
+    )
+    again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
+    numbering = f'<w:abstractNum w:abstractNumId="7">{kinds}</w:abstractNum>' + "".join(
+        f'<w:num w:numId="{name}"><w:abstractNumId w:val="7"/>{more}</w:num>' for name, more in ((1, ""), (2, again))
+    )
+    written = [clause("Rent", 0), clause("It is due monthly.", 1), clause("By transfer.", 2), clause("In coins.", 2)]
+    written += [clause("Late.", 1), clause("Fourth level.", 3), run("Between."), clause("End", 0), clause("Anew", 0, 2)]
+    assert read(word(*written, numbering=numbering), "a.docx").split("\n") == [
+        *["1. Rent", "1.1 It is due monthly.", "(a) By transfer.", "(b) In coins.", "1.2 Late."],
+        *["", "Part I: Fourth level.", "", "Between.", "", "2. End", "1. Anew"],
+    ]
+
+
+def test_docx_signs_that_are_no_letters() -> None:
+    def choice(kind: str) -> str:
+        return f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{kind}</w:ffData></w:fldChar></w:r>'
+
+    shown = read(
+        word(
+            '<w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r>' + run(" Insured"),
+            run("5 ") + '<w:r><w:sym w:font="Symbol" w:char="F0B1"/></w:r>' + run(" 2"),
+            "<w:r><w:t>Co</w:t><w:softHyphen/><w:t>de K</w:t><w:noBreakHyphen/><w:t>7</w:t><w:cr/><w:t>x</w:t></w:r>",
+            choice("<w:checkBox><w:checked/></w:checkBox>") + run(" Trailer"),
+            choice('<w:ddList><w:result w:val="1"/><w:listEntry w:val="a"/><w:listEntry w:val="b"/></w:ddList>'),
+            run("10") + run("6", '<w:vertAlign w:val="superscript"/>') + run(" N on 5 m") + run("2"),
+            '<w:pPr><w:framePr w:dropCap="drop"/></w:pPr>' + run("T"),
+            run("he pier."),
+        ),
+        "a.docx",
+    )
+    assert shown.split("\n\n") == [
+        "[x] Insured", "5 ± 2", "Code K-7 x", "[x] Trailer", "b", "10⁶ N on 5 m2", "The pier."
+    ]  # fmt: skip
+
+
+def test_docx_what_is_crossed_out_moved_or_remarked_is_not_read_and_what_is_said() -> None:
+    moved = "<w:moveFrom w:id='1' w:author='a'>{}</w:moveFrom>".format(run("Elsewhere."))
+    note = "<w:r><w:{}Reference w:id='5'/></w:r>"
+    content = word(
+        run("It opens at ") + run("6", "<w:strike/>") + run("7.") + note.format("comment") + note.format("footnote"),
+        moved + run("Here.") + note.format("endnote"),
+        comments=f"<w:comment w:id='5'><w:p>{run('Ask Ada.')}</w:p></w:comment>",
+        footnotes=f"<w:footnote w:id='5'><w:p>{run('Not in May.')}</w:p></w:footnote>",
+        endnotes=f"<w:endnote w:id='5'><w:p>{run('Since 2020.')}</w:p></w:endnote>",
+    )
+    page, remark = read_document(content, "a.docx")
+    assert page.text.split("\n\n") == ["It opens at 7.[1]", "Here.[i]", "[1] Not in May.", "[i] Since 2020."]
+    assert remark.left_out == "1 crossed-out text, 1 comment"
+
+
+def test_docx_headings_by_their_level_alone_and_strict_files() -> None:
+    content = word('<w:pPr><w:outlineLvl w:val="1"/></w:pPr>' + run("Fares"), run("Five euros."))
+    assert read(content, "a.docx") == "## Fares\n\nFive euros."
+    strict = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
+    usual = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    content = rezip(content, {"word/document.xml": lambda xml: xml.replace(usual, strict)})
+    assert read(content, "a.docx") == "## Fares\n\nFive euros."
+
+
+def test_docx_tables_in_cells_and_rows_that_begin_later() -> None:
+    document = docx.Document()
+    table = document.add_table(rows=3, cols=3)
+    for at, text in enumerate(["Pier", "Day", "Week", "North", "20", "120", "", "24", "140"]):
+        table.cell(at // 3, at % 3).text = text
+    late = table.rows[2]._tr
+    late.remove(table.cell(2, 0)._tc)
+    late.insert(0, parse_xml(f"<w:trPr {WORD}><w:gridBefore w:val='1'/></w:trPr>"))
+    inner = table.cell(1, 1).add_table(rows=2, cols=2)
+    for at, text in enumerate(["No", "Length", "N1", "7 m"]):
+        inner.cell(at // 2, at % 2).text = text
+    assert read(save(document), "a.docx") == ("Pier: North; Day: 20 No: N1; Length: 7 m; Week: 120\nDay: 24; Week: 140")
+
+
+def test_docx_formulas_stand_in_their_sentence() -> None:
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    part = "<m:r><m:t>{}</m:t></m:r>".format
+    half = f"<m:f><m:num>{part('a+b')}</m:num><m:den>{part('2')}</m:den></m:f>"
+    formula = (
+        f"<m:oMath {math}>{half}{part('=')}<m:sSup><m:e>{part('x')}</m:e><m:sup>{part('2')}</m:sup></m:sSup></m:oMath>"
+    )
+    assert read(word(run("So ") + formula + run(" holds.")), "a.docx") == "So (a+b)/2=x^2 holds."
 
 
 def test_pdf_pages_of_pictures_alone_are_named(tmp_path: Path) -> None:

@@ -54,6 +54,60 @@ def test_tables_groups_charts_and_boxes_of_a_slide() -> None:
     ]
 
 
+def test_hidden_slides_are_left_out_and_notes_stay_with_their_slide() -> None:
+    made = pptx.Presentation()
+    for title, notes in (("One", ""), ("Secret", "not said"), ("Three", "Say three.")):
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = title
+        if notes:
+            slide.notes_slide.notes_text_frame.text = notes
+        if title == "Secret":
+            slide._element.set("show", "0")
+    assert read_document(save(made), "a.pptx") == (
+        Page("# One", 1), Page("# Three\n\nNotes:\nSay three.", 3), Page("", None, "1 hidden slide")
+    )  # fmt: skip
+
+
+def test_text_of_masters_and_footers_once_runs_joined_and_what_is_crossed_out() -> None:
+    made = pptx.Presentation()
+    placed = made.slide_masters[0].shapes._spTree
+    for title in ("One", "Two"):
+        slide = made.slides.add_slide(made.slide_layouts[5])
+        slide.shapes.title.text = title
+        frame = slide.shapes.add_textbox(*[Inches(1)] * 4).text_frame
+        for text, looks in (
+            ("Con", {"b": "1"}),
+            ("tract 10", {}),
+            ("6", {"baseline": "30000"}),
+            (" old", {"strike": "sngStrike"}),
+        ):
+            run = frame.paragraphs[0].add_run()
+            run.text = text
+            for name, value in looks.items():
+                run._r.get_or_add_rPr().set(name, value)
+    box = made.slides[0].shapes.add_textbox(*[Inches(1)] * 4)
+    box.text_frame.text = "Valid until May"
+    placed.append(box._element)
+    assert [page.text for page in read_document(save(made), "a.pptx")] == [
+        "# One\n\nValid until May\n\nContract 10⁶", "# Two\n\nContract 10⁶", ""
+    ]  # fmt: skip
+
+
+def test_charts_show_their_numbers_as_they_are_drawn() -> None:
+    made = pptx.Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    data = CategoryChartData()
+    for year in ("2023", "2024"):
+        group = data.add_category(year)
+        for quarter in ("Q1", "Q2"):
+            group.add_sub_category(quarter)
+    data.add_series("Share", (0.25, 0.5, 0.755, 1), number_format="0%")
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *[Inches(1)] * 4, data)
+    assert read(save(made), "a.pptx").split("\n")[1:3] == [
+        "category: 2023 Q2; Share: 50%", "category: 2024 Q1; Share: 76%"
+    ]  # fmt: skip
+
+
 def test_open_presentations() -> None:
     body = (
         '<draw:page><draw:frame presentation:class="outline"><draw:text-box><text:list><text:list-item>'

@@ -7,6 +7,8 @@ from datetime import date
 from typing import Any
 
 import pytest
+from openpyxl.comments import Comment
+from openpyxl.styles import Font
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import page, read_document
@@ -32,6 +34,11 @@ def read(content: bytes, name: str = "a.xlsx") -> str:
         ("1500000", '0.0,,"m"', "1.5m"),
         ("1234", "00000", "01234"),
         ("8.5", "0.##", "8.5"),
+        ("1234.5", '# ##0.00\\ "Kč"', "1,234.50 Kč"),
+        ("12", 'General" km"', "12 km"),
+        ("0", '"Yes";"Yes";"No"', "No"),
+        ("42", ";;;", " "),
+        ("5", '[<5]"few";"many"', ""),
         # As the number itself: groups of digits, exponents, dates, no format at all.
         ("5551234", "000-0000", ""),
         ("1e300", "0.00", ""),
@@ -117,6 +124,41 @@ def test_formulas_show_their_value_or_else_themselves() -> None:
         {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b"<v></v>", b"<v>3</v>").replace(b"<v />", b"<v>3</v>")},
     )
     assert read(calculated).endswith("Item: Rope; Price: 3\nItem: Total; Price: 3")
+
+
+def test_comments_crossed_out_cells_and_missing_results_are_said() -> None:
+    def fill_sheet(sheet: Any) -> None:
+        for row in (("Item", "Price"), ("Rope", 3), ("Buoy", 9), ("Total", "=B2")):
+            sheet.append(row)
+        sheet["B2"].comment = Comment("until May", "Ada")
+        sheet["A3"].font = sheet["B3"].font = Font(strike=True)
+
+    shown, remark = read_document(make_workbook(fill_sheet), "a.xlsx")
+    assert shown.text == "# Sheet 1\n\nItem: Rope; Price: 3\n\nItem: Total; Price: =B2"
+    lost = ("1 formula result", "2 crossed-out cells", "1 comment")
+    assert remark.left_out == ", ".join(f"{one} on sheet Sheet 1" for one in lost)
+
+
+def test_a_result_that_is_an_empty_text_shows_nothing() -> None:
+    content = make_workbook(fill(("Item", "Note"), ("Rope", '=IF(1,"")'), ("Buoy", "x")))
+    name = "xl/worksheets/sheet1.xml"
+    content = rezip(content, {name: lambda xml: xml.replace(b'<c r="B2">', b'<c r="B2" t="str">')})
+    assert read(content) == "# Sheet 1\n\nItem: Rope\nItem: Buoy; Note: x"
+
+
+def test_text_boxes_stand_below_their_sheet() -> None:
+    spaces = (
+        'xmlns:xdr="http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing" '
+        'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    )
+    text = "<a:p><a:r><a:t>Until</a:t></a:r><a:r><a:t> May.</a:t></a:r></a:p>"
+    beside = "http://schemas.openxmlformats.org/package/2006/relationships"
+    content = rezip(make_workbook(fill(("Item", "Price"), ("Rope", 3))), {
+        "xl/drawings/drawing1.xml": f"<xdr:wsDr {spaces}><xdr:sp><xdr:txBody>{text}</xdr:txBody></xdr:sp></xdr:wsDr>",
+        "xl/worksheets/_rels/sheet1.xml.rels":
+            f'<Relationships xmlns="{beside}"><Relationship Id="r" Target="../drawings/drawing1.xml"/></Relationships>',
+    })  # fmt: skip
+    assert read(content) == "# Sheet 1\n\nItem: Rope; Price: 3\n\nUntil May."
 
 
 def test_empty_and_hidden_sheets_are_left_out() -> None:

@@ -9,29 +9,33 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES
 from crag_core.retrieval.readers.page import MAX_CELLS, SPANNED, check_count
+from crag_core.retrieval.readers.text import raise_figures
 
 _DROPPED = re.findall(
     r"\S+",
-    "head script style noscript template nav footer svg math iframe object canvas audio video select datalist "
-    "input textarea",
+    "head script style noscript template nav iframe object canvas audio video datalist annotation annotation-xml",
 )
 # Their text stays; what they mean is not in the text.
 _UNWRAPPED = re.findall(
     r"\S+",
-    "button a abbr b big bdi bdo cite code del em font i ins kbd label mark q s samp small span strike strong sub "
-    "sup time tt u var",
+    "button a abbr b big bdi bdo cite code em font i ins kbd label mark q samp small span strong sub sup time tt u var",
 )
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_CONTACT = re.compile(r"(?:tel|mailto):", re.IGNORECASE)
+_LINE_THROUGH = re.compile(r"line-through", re.IGNORECASE)
+_ENTERED = ("text", "email", "tel", "number", "url", "date", "time", "month", "week", "datetime-local")
 _SHOWN_LATER = ("tabpanel", "region")
 # No real page is nested deeper.
 _DEEPEST = 200
 _MOST_SPANNED = 1_000
 _WAS_TABLE = "section"
+CROSSED_OUT = "crossed-out text"
 
 
-def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, Any]:
-    """The title and the root element. Raises `DocumentRefused` for elements nested too deeply."""
+def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, Any, list[str]]:
+    """The title, the root element, and what was left out, in words. Raises `DocumentRefused` for elements nested too
+    deeply."""
     from lxml import etree, html
 
     found = _CHARSET.search(content[:4096])
@@ -40,20 +44,25 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     text = re.sub(MANY_ATTRIBUTES, r"<\1", text)
     if not text.strip():
-        return "", html.Element("html")
+        return "", html.Element("html"), []
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
     root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
     _check_depth(root, name)
     title = " ".join((root.findtext(".//title") or "").split())
-    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter())]:
+    links = [one for foot in root.iter("footer") for one in foot.iter("a") if not _CONTACT.match(one.get("href", ""))]
+    crossed_out = [*root.iter("del", "s", "strike"), *filter(_is_crossed_out, root.iter())]
+    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter()), *links, *crossed_out]:
         if element.getparent() is not None:
             element.drop_tree()
     for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
-    for picture in [*root.iter("img")]:
-        alt = picture.get("alt", "")
-        picture.tail = f"{alt if len(alt.split()) > 2 else ''} {picture.tail or ''}"
-        picture.drop_tree()
+    for element in [*root.iter("img", "svg", "math", "input", "select", "textarea")]:
+        element.tail = f" {_shown_of(element)} {element.tail or ''}"
+        element.drop_tree()
+    for raised in root.iter("sup"):
+        before = raised.getprevious()
+        said = raised.getparent().text if before is None else before.tail or before.text_content()
+        raised.text = raise_figures(said or "", raised.text or "")
     for table in reversed([*root.iter("table")]):
         _prepare_table(table, name)
     etree.strip_tags(root, *_UNWRAPPED)
@@ -63,7 +72,34 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         if element.tag != "pre":
             element.text = element.text and re.sub(r"\s+", " ", element.text)
         element.tail = element.tail and re.sub(r"\s+", " ", element.tail)
-    return title, root
+    return title, root, [CROSSED_OUT] * any(map(_text_of, crossed_out))
+
+
+def _text_of(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+def _shown_of(element: Any) -> str:
+    """What people read in a picture, a formula or a field of a form."""
+    if element.tag == "img":
+        alt, cell = element.get("alt", ""), next(element.iterancestors("td", "th"), None)
+        # Short ones are logos, but for the marks that are all of a cell.
+        return alt if len(alt.split()) > 2 or (cell is not None and not _text_of(cell)) else ""
+    if element.tag == "input":
+        kind = element.get("type", "text").lower()
+        value = element.get("value", "") if kind in _ENTERED else ""
+        return "[x]" if kind in ("checkbox", "radio") and "checked" in element.attrib else value
+    if element.tag in ("svg", "select"):
+        parts = element.iter("text") if element.tag == "svg" else element.iterfind(".//option[@selected]")
+        return " ".join(map(_text_of, parts))
+    for fraction in element.iter("mfrac"):
+        for upper in fraction[:1]:
+            upper.tail = "/"
+    return _text_of(element)
+
+
+def _is_crossed_out(element: Any) -> bool:
+    return isinstance(element.tag, str) and bool(_LINE_THROUGH.search(element.get("style", "")))
 
 
 def _check_depth(root: Any, name: str) -> None:
@@ -85,6 +121,8 @@ def _is_hidden(element: Any) -> bool:
 
 def _prepare_table(table: Any, name: str) -> None:
     """A table of data gets a cell in every place; one that only arranges others becomes blocks."""
+    for foot in [*table.iterchildren("tfoot")]:
+        table.append(foot)
     rows = [*table.iter("tr")]
     has_blocks = any(True for _ in table.iter("h1", "h2", "h3", "pre", _WAS_TABLE))
     if any(sum(cell.tag in ("td", "th") for cell in row) > 1 for row in rows) and not has_blocks:

@@ -17,7 +17,7 @@ from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import prepare_html
 from crag_core.retrieval.readers.mail import prepare_mail
-from crag_core.retrieval.readers.office import prepare_open, prepare_slides, prepare_word
+from crag_core.retrieval.readers.office import NOTES, prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
@@ -64,7 +64,7 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
             changed, left_out = package.parsed(_PREPARE[extension])
             content = package.replaced(changed)
     elif extension in _HTML:
-        title, content = _prepare_page(content, name)
+        title, content, left_out = _prepare_page(content, name)
     elif extension == ".rtf":
         content = _prepare_rich(content)
     elif extension == ".eml":
@@ -95,11 +95,11 @@ def _head(book: Any) -> str:
     return join_blocks([title and f"# {title}", author and f"Author: {author}"])
 
 
-def _prepare_page(content: bytes, name: str) -> tuple[str, bytes]:
+def _prepare_page(content: bytes, name: str) -> tuple[str, bytes, list[str]]:
     from lxml import etree
 
-    title, root = prepare_html(content, name)
-    return title, etree.tostring(root, encoding="utf-8", method="html")
+    title, root, left_out = prepare_html(content, name)
+    return title, etree.tostring(root, encoding="utf-8", method="html"), left_out
 
 
 def _prepare_rich(content: bytes) -> bytes:
@@ -196,6 +196,7 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
     if extension in _SLIDES and document.pages and extension != ".odp":
         for page in document.pages:
             text = show_markdown(re.sub(r"\A##? ", "# ", page.content.strip()))
+            text = re.sub(rf"(?m)^(?:# )?{NOTES}\s+", "Notes:\n", text)
             if page.speaker_notes and page.speaker_notes.strip():
                 text = f"{text}\n\nNotes:\n{normalise_text(page.speaker_notes.strip())}".strip()
             has_picture = bool(page.image_indices) or "![" in page.content
@@ -215,6 +216,8 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
         yield Page(shown, None, "the attached files" if has_files else "")
     else:
         body = show_markdown(document.content)
+        if _PREPARE.get(extension) is prepare_word:
+            body = join_blocks([body])
         yield Page(f"# {title}\n\n{body}" if title and body and not re.search(r"(?m)^# ", body) else body)
 
 

@@ -35,7 +35,7 @@ def _prepare(part: Message) -> bool:
         return True
     declared = str(part.get_param("charset", "") or "")
     if kind == "text/html":
-        _, root = prepare_html(written, "the mail", declared)
+        _, root, _ = prepare_html(written, "the mail", declared)
         shown, made = "".join(root.itertext()), etree.tostring(root, encoding="utf-8", method="html")
     else:
         shown = join_lines(normalise_text(decode_text(written, declared)))

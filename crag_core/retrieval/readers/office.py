@@ -4,13 +4,18 @@ library does not read (headers, charts) is put where it reads it."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any
 
-from crag_core.retrieval.readers.html import fill_spans
+from crag_core.base.text.display import counted
+from crag_core.retrieval.readers.html import CROSSED_OUT, fill_spans
 from crag_core.retrieval.readers.packages import Package, attribute, local, relations
 from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count
+from crag_core.retrieval.readers.tables import show_rows
+from crag_core.retrieval.readers.text import raise_figures
+from crag_core.retrieval.readers.workbook import show_value
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -25,6 +30,58 @@ def _remove(element: Any) -> None:
         parent.remove(element)
 
 
+def raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
+    """Of text elements in their order those that stand above the line, see `raise_figures`."""
+    before = ""
+    for piece, is_raised in pieces:
+        if is_raised:
+            piece.text = raise_figures(before, piece.text or "")
+        before = piece.text or before
+
+
+def write_formulas(root: Any, space: str) -> None:
+    """Formulas as runs of text on one line."""
+    from lxml.etree import SubElement
+
+    for formula in [*root.iter("{*}oMathPara", "{*}oMath")]:
+        holder = formula.getparent() if local(formula.getparent()) == "m" else formula
+        run = holder.makeelement(f"{space}r")
+        SubElement(run, f"{space}t").text = _on_one_line(formula)
+        holder.addprevious(run)
+        _remove(holder)
+
+
+_JOINED = {"f": "/", "sSup": "^", "sSub": "_"}
+
+
+def _on_one_line(formula: Any) -> str:
+    """ "a/b", "x^2": a part of several signs stands in brackets."""
+    if local(formula) == "t":
+        return formula.text or ""
+    parts = [_on_one_line(part) for part in formula]
+    if local(formula) not in _JOINED:
+        return ("√" if local(formula) == "rad" else "") + "".join(parts)
+    parts = [part if re.fullmatch(r"[\w.,]+", part) else f"({part})" for part in parts if part]
+    return _JOINED[local(formula)].join(parts)
+
+
+def show_number(number: int, kind: str) -> str:
+    """As a list of Word counts: "lowerRoman", "upperLetter" and the like; others in figures."""
+    shown = f"{number:02}" if kind == "decimalZero" else str(number)
+    if not 0 < number < 10_000:
+        return shown
+    if kind.endswith("Letter"):
+        shown = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif kind.endswith("Roman"):
+        shown = ""
+        for value, letters in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), _ROMAN, strict=True):
+            shown, number = shown + letters * (number // value), number % value
+    return shown.upper() if kind.startswith("upper") else shown
+
+
+_ROMAN = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
+
+
 def _text(element: Any) -> str:
     return " ".join("".join(piece.text or "" for piece in element.iter("{*}t")).split())
 
@@ -32,13 +89,24 @@ def _text(element: Any) -> str:
 # --- Word -------------------------------------------------------------------------------------------------------------
 
 
+# Letters of the fonts Symbol and Wingdings, by their numbers there.
+_SYMBOLS = dict(zip((0x44, 0x6D, 0xA3, 0xB0, 0xB1, 0xB3, 0xB4, 0xB8, 0xB9, 0xBB), "Δµ≤°±≥×÷≠≈", strict=True))
+_WINGDINGS = {0x6F: "[ ]", 0x78: "[x]", 0xA8: "[ ]", 0xE0: "→", 0xFB: "✗", 0xFC: "✓", 0xFD: "[x]", 0xFE: "[x]"}
+
+
 def prepare_word(package: Package) -> Prepared:
     root = package.parse("word/document.xml")
+    changed, lost = {"word/document.xml": root}, Counter[str]()
     _keep_one_way(root)
-    for mark in [*root.iter(f"{W}vanish")]:
-        run = mark.getparent().getparent()
-        if local(run) == "r" and mark.get(f"{W}val", "true") not in ("0", "false"):
-            _remove(run)
+    for mark in [*root.iter(f"{W}del", f"{W}moveFrom")]:
+        holder = mark.getparent()
+        _remove(holder.getparent() if local(holder) == "trPr" else mark)
+    styles = _Styles(package)
+    for run in [*root.iter(f"{W}r")]:
+        _prepare_run(run, styles, lost)
+    write_formulas(root, W)
+    for paragraph in [*root.iter(f"{W}p")]:
+        _prepare_paragraph(paragraph, styles)
     # Bold letters inside a word would cut it.
     for looks in [*root.iter(f"{W}rPr")]:
         _remove(looks)
@@ -46,11 +114,198 @@ def prepare_word(package: Package) -> Prepared:
     for table in root.iter(f"{W}tbl"):
         copied += _fill_word_table(table)
         check_count(package.name, copied, MAX_CELLS, SPANNED)
+    for table in reversed([*root.iter(f"{W}tbl")]):
+        if any(local(one) in ("tc", "txbxContent") for one in table.iterancestors()):
+            _write_rows(table)
     body = root.find(f"{W}body")
     if body is not None:
+        _append_notes(package, body, changed)
         _append_margins(package, root, body)
-    charts = sum(1 for _ in root.iter("{*}chart")) + sum(1 for _ in root.iter("{*}relIds"))
-    return {"word/document.xml": root}, [f"{charts} chart{'s' * (charts > 1)} or diagrams"] if charts else []
+    lost["chart or diagram"] = sum(1 for _ in root.iter("{*}chart", "{*}relIds"))
+    return changed, [counted(number, what) for what, number in lost.items() if number]
+
+
+def _is_on(mark: Any) -> bool:
+    return mark is not None and mark.get(f"{W}val", "true") not in ("0", "false", "off")
+
+
+def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
+    """What is hidden or crossed out leaves; signs and choices that are elements become text."""
+    looks = run.find(f"{W}rPr")
+    if looks is not None:
+        is_crossed_out = _text(run) and any(_is_on(looks.find(f"{W}{tag}")) for tag in ("strike", "dstrike"))
+        if is_crossed_out or _is_on(looks.find(f"{W}vanish")) or _value(looks, "rStyle") in styles.hidden:
+            lost[CROSSED_OUT] += bool(is_crossed_out)
+            return _remove(run)
+    for mark in [*run]:
+        shown = ""
+        if local(mark) == "sym":
+            number = int(mark.get(f"{W}char", "0"), 16)
+            font = _SYMBOLS if mark.get(f"{W}font") == "Symbol" else _WINGDINGS
+            shown = chr(number) if number < 0xF000 else font.get(number - 0xF000, "")
+            lost["symbol"] += not shown
+        elif local(mark) == "fldChar":
+            shown = _chosen(mark)
+        elif local(mark) == "commentReference":
+            lost["comment"] += 1
+            run.remove(mark)
+        elif local(mark) == "cr":
+            mark.tag = f"{W}br"
+        if shown:
+            mark.tag, mark.text = f"{W}t", shown
+
+
+def _chosen(field: Any) -> str:
+    """What a box or list of an older form shows, which its text does not have."""
+    for box in field.iter(f"{W}checkBox"):
+        checked = box.find(f"{W}checked")
+        return "[x]" if _is_on(box.find(f"{W}default") if checked is None else checked) else ""
+    for choice in field.iter(f"{W}ddList"):
+        entries = [entry.get(f"{W}val", "") for entry in choice.iter(f"{W}listEntry")]
+        return next(iter(entries[int(_value(choice, "result") or 0) :]), "")
+    return ""
+
+
+def _value(element: Any, tag: str) -> str:
+    found = element.find(f"{W}{tag}") if element is not None else None
+    return found.get(f"{W}val", "") if found is not None else ""
+
+
+def _prepare_paragraph(paragraph: Any, styles: _Styles) -> None:
+    """With its number, as a heading where it is one, its large first letter in its place."""
+    raise_runs(
+        (one, _value(one.getparent().find(f"{W}rPr"), "vertAlign") == "superscript") for one in paragraph.iter(f"{W}t")
+    )
+    looks = paragraph.find(f"{W}pPr")
+    if looks is None:
+        return
+    level, below = _value(looks, "outlineLvl"), paragraph.getnext()
+    number = styles.number(looks)
+    if level in tuple("012345"):
+        for style in looks.findall(f"{W}pStyle"):
+            looks.remove(style)
+        looks.insert(0, looks.makeelement(f"{W}pStyle", {f"{W}val": f"Heading{int(level) + 1}"}))
+    if number:
+        for list_of in looks.findall(f"{W}numPr"):
+            looks.remove(list_of)
+        looks.addnext(_run(looks, f"{number} "))
+    if looks.find(f"{W}framePr[@{W}dropCap]") is not None and below is not None and local(below) == "p":
+        place = 1 if below.find(f"{W}pPr") is not None else 0
+        below[place:place] = paragraph.findall(f"{W}r")
+        _remove(paragraph)
+
+
+def _run(like: Any, text: str) -> Any:
+    from lxml.etree import SubElement
+
+    run = like.makeelement(f"{W}r")
+    SubElement(run, f"{W}t").text = text
+    return run
+
+
+def _paragraph(like: Any, text: str) -> Any:
+    paragraph = like.makeelement(f"{W}p")
+    paragraph.append(_run(like, text))
+    return paragraph
+
+
+def _write_rows(table: Any) -> None:
+    """A table inside a cell or box, where the library reads no tables, as lines."""
+    rows = [[_text(cell) for cell in row.iterchildren(f"{W}tc")] for row in table.iterchildren(f"{W}tr")]
+    for line in show_rows(rows).splitlines():
+        table.addprevious(_paragraph(table, line))
+    _remove(table)
+
+
+class _Styles:
+    """The styles of a Word file, and its lists: what number a paragraph has."""
+
+    def __init__(self, package: Package) -> None:
+        styles, lists = (
+            [*package.parse(part)] if part in package.names else []
+            for part in ("word/styles.xml", "word/numbering.xml")
+        )
+        self._styles = {one.get(f"{W}styleId", ""): one for one in styles if local(one) == "style"}
+        self.hidden = {name for name, one in self._styles.items() if _is_on(one.find(f"{W}rPr/{W}vanish"))}
+        self._inherited: dict[str, tuple[str, ...]] = {}
+        self._levels: dict[str, dict[int, Any]] = {
+            one.get(f"{W}abstractNumId", ""): {int(of.get(f"{W}ilvl", "0")): of for of in one.iterchildren(f"{W}lvl")}
+            for one in lists
+        }
+        numbered = [one for one in lists if local(one) == "num"]
+        self._kinds = {one.get(f"{W}numId", ""): _value(one, "abstractNumId") for one in numbered}
+        self._restarts = {
+            one.get(f"{W}numId", ""): {
+                int(of.get(f"{W}ilvl", "0")): int(_value(of, "startOverride") or 1)
+                for of in one.iterchildren(f"{W}lvlOverride")
+                if of.find(f"{W}startOverride") is not None
+            }
+            for one in numbered
+        }
+        self._counts: dict[str, dict[int, int]] = {}
+
+    def _resolve(self, looks: Any) -> tuple[str, ...]:
+        """The list of a paragraph, its level there, and its level as a heading: its own, else of its style, else of one
+        that this is based on."""
+        name, seen = _value(looks, "pStyle"), dict[str, None]()
+        if name not in self._inherited:
+            found: tuple[str, ...] = ("", "", "")
+            at = name
+            while at in self._styles and at not in seen:
+                seen[at] = None
+                own = _list_and_level(self._styles[at].find(f"{W}pPr"))
+                found = tuple(near or far for near, far in zip(found, own, strict=True))
+                at = _value(self._styles[at], "basedOn")
+            self._inherited[name] = found
+        return tuple(near or far for near, far in zip(_list_and_level(looks), self._inherited[name], strict=True))
+
+    def number(self, looks: Any) -> str:
+        """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet."""
+        name, written, _ = self._resolve(looks)
+        kind, level = self._kinds.get(name, ""), int(written or 0)
+        levels = self._levels.get(kind, {})
+        if level not in levels or _value(levels[level], "numFmt") in ("bullet", "none", ""):
+            return ""
+        counts = self._counts.setdefault(kind, {})
+        counts |= {at: start - 1 for at, start in self._restarts.pop(name, {}).items()}
+        for at in [at for at in counts if at > level]:
+            del counts[at]
+        counts[level] = counts.get(level, _start_of(levels[level]) - 1) + 1
+        is_legal = levels[level].find(f"{W}isLgl") is not None
+
+        def show(found: re.Match[str]) -> str:
+            at = int(found[1]) - 1
+            own = levels.get(at)
+            return show_number(counts.setdefault(at, _start_of(own)), "" if is_legal else _value(own, "numFmt"))
+
+        return re.sub(r"%([1-9])", show, _value(levels[level], "lvlText")).strip()
+
+
+def _list_and_level(looks: Any) -> tuple[str, ...]:
+    mark = looks.find(f"{W}numPr") if looks is not None else None
+    return _value(mark, "numId"), _value(mark, "ilvl"), _value(looks, "outlineLvl")
+
+
+def _start_of(level: Any) -> int:
+    return int(_value(level, "start") or 1)
+
+
+def _append_notes(package: Package, body: Any, changed: dict[str, Any]) -> None:
+    """Footnotes and endnotes at the end, with the numbers that they have in the text; comments leave."""
+    end = body.find(f"{W}sectPr")
+    for kind, counting in (("footnote", ""), ("endnote", "lowerRoman"), ("comment", "")):
+        part = f"word/{kind}s.xml"
+        if part not in package.names:
+            continue
+        root = changed[part] = package.parse(part)
+        notes = {one.get(f"{W}id"): _text(one) for one in root}
+        for note in [*root]:
+            root.remove(note)
+        for number, mark in enumerate([*body.iter(f"{W}{kind}Reference")], 1):
+            shown = f"[{show_number(number, counting)}]"
+            made = _paragraph(body, f"{shown} {notes.get(mark.get(f'{W}id'), '')}")
+            mark.tag, mark.text = f"{W}t", shown
+            body.append(made) if end is None else end.addprevious(made)
 
 
 def _keep_one_way(root: Any) -> None:
@@ -67,6 +322,11 @@ def _fill_word_table(table: Any) -> int:
     copied = 0
     above: list[Any] = []
     for row in table.iterchildren(f"{W}tr"):
+        for cell in [*row.iterchildren(f"{W}tc")][:1]:
+            for _ in range(min(int(_value(row.find(f"{W}trPr"), "gridBefore") or 0), 100)):
+                cell.addprevious(cell.makeelement(f"{W}tc"))
+                cell.getprevious().append(_paragraph(cell, ""))
+                copied += 2
         places: list[Any] = []
         for cell in row.iterchildren(f"{W}tc"):
             merge, span = cell.find(f"{W}tcPr/{W}vMerge"), cell.find(f"{W}tcPr/{W}gridSpan")
@@ -91,8 +351,6 @@ def _fill_word_table(table: Any) -> int:
 
 def _append_margins(package: Package, root: Any, body: Any) -> None:
     """Headers and footers with letters that stand nowhere else, once each, at the end."""
-    from lxml.etree import SubElement
-
     said, end = _text(root), body.find(f"{W}sectPr")
     related = relations(package, "word/document.xml")
     used = dict.fromkeys(
@@ -108,14 +366,15 @@ def _append_margins(package: Package, root: Any, body: Any) -> None:
                 and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
             ):
                 said += f" {shown}"
-                made = root.makeelement(f"{W}p")
-                SubElement(SubElement(made, f"{W}r"), f"{W}t").text = shown
+                made = _paragraph(root, shown)
                 body.append(made) if end is None else end.addprevious(made)
 
 
 # --- PowerPoint -------------------------------------------------------------------------------------------------------
 
-_FURNITURE = ("dt", "ftr", "sldNum", "hdr")
+_FURNITURE = ("dt", "sldNum", "hdr")
+NOTES = "\ue000Notes:"
+"""What a line before the notes of a slide begins with."""
 
 
 def prepare_slides(package: Package) -> Prepared:
@@ -125,17 +384,26 @@ def prepare_slides(package: Package) -> Prepared:
         related.get(next((v for k, v in one.attrib.items() if k.startswith(R)), ""), "") for one in shown_in_order
     ]
     check_count(package.name, len(slides), MAX_PARTS, "slides")
-    changed = {}
+    changed, lost = {}, Counter[str]()
+    repeated: set[str] = set()
     for part in slides:
         root = changed[part] = package.parse(part)
-        for mark in [*root.iter("{*}ph")]:
-            if mark.get("type") in _FURNITURE:
-                shape = next((one for one in mark.iterancestors() if local(one) == "sp"), None)
-                if shape is not None:
-                    _remove(shape)
-        for looks in root.iter(f"{A}rPr"):
-            for name in ("b", "i", "u", "strike"):
-                looks.attrib.pop(name, None)
+        tree = root.find("{*}cSld/{*}spTree")
+        if root.get("show") in ("0", "false") or tree is None:
+            lost["hidden slide"] += tree is not None
+            root.clear()
+            continue
+        _keep_one_way(root)
+        _add_background(package, part, tree, repeated)
+        for shape in [*root.iter("{*}sp")]:
+            mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+            kind = "" if mark is None else mark.get("type", "")
+            is_again = kind == "ftr" and _text(shape) in repeated
+            if kind == "ftr":
+                repeated.add(_text(shape))
+            if is_again or kind in _FURNITURE or shape.find("{*}nvSpPr/{*}cNvPr[@hidden='1']") is not None:
+                _remove(shape)
+        _prepare_slide_text(root, lost)
         for table in root.iter(f"{A}tbl"):
             for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
                 _remove(cell)
@@ -147,7 +415,63 @@ def prepare_slides(package: Package) -> Prepared:
                 shown = package.parse(target)
                 rows = _chart_rows(shown) if local(drawing) == "chart" else _diagram_rows(shown)
                 _put_table(drawing.getparent(), rows)
-    return changed, []
+        _add_notes(tree, [package.parse(one) for one in related.values() if "/notesSlides/" in one])
+    # The library gives notes to other slides where the files are numbered otherwise.
+    changed |= {one: package.parse(one) for one in package.names if re.match(r"ppt/notesSlides/\w+\.xml", one)}
+    for root in (changed[one] for one in changed if "/notesSlides/" in one):
+        root.clear()
+    return changed, [counted(number, what) for what, number in lost.items() if number]
+
+
+def _add_background(package: Package, part: str, tree: Any, repeated: set[str]) -> None:
+    """Text that stands on layouts and masters, on the first slide that shows it."""
+    for kind in ("slideLayout", "slideMaster"):
+        part = next((one for one in relations(package, part).values() if f"/{kind}s/" in one), "")
+        is_new = part in package.names and part not in repeated
+        repeated.add(part)
+        for shape in package.parse(part).iter("{*}sp") if is_new else ():
+            shown = _text(shape)
+            if shape.find("{*}nvSpPr/{*}nvPr/{*}ph") is None and shown and shown not in repeated:
+                repeated.add(shown)
+                _add_box(tree, shown)
+
+
+def _add_notes(tree: Any, notes: list[Any]) -> None:
+    said: list[str] = []
+    for shape in (shape for one in notes for shape in one.iter("{*}sp")):
+        mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+        if mark is None or mark.get("type") not in (*_FURNITURE, "ftr", "sldImg"):
+            said += filter(None, map(_text, shape.iter(f"{A}p")))
+    if said:
+        _add_box(tree, NOTES, " ".join(said))
+
+
+def _add_box(tree: Any, *lines: str) -> None:
+    from lxml.etree import SubElement
+
+    space = tree.tag.removesuffix("spTree")
+    body = SubElement(SubElement(tree, f"{space}sp"), f"{space}txBody")
+    for line in lines:
+        SubElement(SubElement(SubElement(body, f"{A}p"), f"{A}r"), f"{A}t").text = line
+
+
+def _prepare_slide_text(root: Any, lost: Counter[str]) -> None:
+    write_formulas(root, A)
+    for run in [*root.iter(f"{A}r")]:
+        looks = run.find(f"{A}rPr")
+        if looks is not None and looks.get("strike", "noStrike") != "noStrike":
+            lost[CROSSED_OUT] += 1
+            _remove(run)
+    for paragraph in root.iter(f"{A}p"):
+        runs = [(one, one.getparent().find(f"{A}rPr")) for one in paragraph.iter(f"{A}t")]
+        raise_runs((one, looks is not None and int(looks.get("baseline", "0").strip("%")) > 0) for one, looks in runs)
+    # The library puts a space between runs, which would cut a word of which some letters are bold.
+    for run in [*root.iter(f"{A}r")]:
+        before = run.getprevious()
+        if before is not None and before.tag == run.tag:
+            for text in before.iterchildren(f"{A}t"):
+                run.find(f"{A}t").text = (text.text or "") + (run.findtext(f"{A}t") or "")
+            _remove(before)
 
 
 def _chart_rows(chart: Any) -> Iterator[list[str]]:
@@ -164,8 +488,18 @@ def _chart_rows(chart: Any) -> Iterator[list[str]]:
 
 
 def _points(series: Any, *tags: str) -> dict[int, str]:
-    points = (point for tag in tags for part in series.iterchildren(f"{{*}}{tag}") for point in part.iter("{*}pt"))
-    return {int(point.get("idx", 0)): point.findtext("{*}v") or "" for point in points}
+    """Texts by place: numbers as they are shown, of groups of categories the names of all."""
+    found: dict[int, str] = {}
+    for part in (part for tag in tags for part in series.iterchildren(f"{{*}}{tag}")):
+        code = part.findtext(".//{*}formatCode")
+        for level in [*part.iter("{*}lvl")] or [part]:
+            own = {int(point.get("idx", 0)): point.findtext("{*}v") or "" for point in level.iter("{*}pt")}
+            own = own if code is None else {place: show_value(shown, code) for place, shown in own.items()}
+            name = ""
+            for place in sorted({*found, *own}):
+                name = own.get(place, name)
+                found[place] = f"{name} {found.get(place, '')}".strip()
+    return found
 
 
 def _diagram_rows(drawing: Any) -> Iterator[list[str]]:

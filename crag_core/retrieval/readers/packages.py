@@ -75,6 +75,10 @@ class Package:
 
         content = self.read(member)
         check_entities(content, self.name)
+        # Office writes "strict" files with other names for the same.
+        content = re.sub(
+            rb"http://purl\.oclc\.org/ooxml/(\w+)/", rb"http://schemas.openxmlformats.org/\1/2006/", content
+        )
         # Nothing is expanded, loaded or fetched.
         parser = etree.XMLParser(
             resolve_entities=False,

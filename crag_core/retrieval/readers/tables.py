@@ -12,8 +12,12 @@ Header = dict[int, tuple[str, list[int]]]
 
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?: \d\d:\d\d.*)?|[A-Z][a-z]{2} \d{4}|\d\d?[./]\d\d?[./]\d{2,4}")
-_FIGURE = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,  ']*\)?\s?[$€£¥]?|TRUE|FALSE|=.*|\d+:\d\d(?::\d\d)?")
-_TABLE = re.compile(r"(?m)^[ \t]*\|.*\|[ \t]*$\n[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$(?:\n[ \t]*\|.*$)*")
+_FIGURE = re.compile(r"[-+(\u2212]?[$€£¥]?\s?\d[\d.,  ']*\)?\s?[$€£¥]?|TRUE|FALSE|=.*|\d+:\d\d(?::\d\d)?")
+# A line with a "|", one of dashes, and more with a "|"; with or without one at their ends, or in a quotation.
+_TABLE = re.compile(
+    r"(?m)^(?=[^|\n]*\|).*\n(?=[^|\n]*\|)[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+$"
+    r"(?:\n(?=[^|\n]*\|).*$)*"
+)
 _CELL_END = re.compile(r"(?<!\\)\|")
 
 
@@ -36,13 +40,15 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def _show_match(found: re.Match[str]) -> str:
-    rows = []
-    for number, line in enumerate(found[0].split("\n")):
-        if number != 1:
-            inner = line.strip().removeprefix("|")
-            cells = _CELL_END.split(inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner)
-            rows.append([cell.strip().replace("\\|", "|") for cell in cells])
-    return show_rows(rows)
+    is_quoted = found[0].lstrip().startswith(">")
+    header, rule, *below = (_cut_row(line.lstrip(" \t>") if is_quoted else line) for line in found[0].split("\n"))
+    return show_rows([header, *below]) if len(header) == len(rule) else found[0]
+
+
+def _cut_row(line: str) -> list[str]:
+    inner = line.strip().removeprefix("|")
+    cells = _CELL_END.split(inner[:-1] if inner.endswith("|") and not inner.endswith("\\|") else inner)
+    return [re.sub(r"<br ?/?>", " ", cell.strip().replace("\\|", "|")) for cell in cells]
 
 
 def show_rows(rows: Iterable[Sequence[str]]) -> str:

@@ -11,15 +11,21 @@ from collections.abc import Iterable
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.tables import show_markdown_tables, show_rows
+from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables, show_rows
 
-_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufeff\u200b\ud800-\udfff]")
+_NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\xad\ufeff\u200b\u2060\ud800-\udfff]")
+# One way to write what people cannot tell apart, so that it is found: spaces, hyphens, letters drawn as one.
+_ONE_WAY = {0x00A0: " ", 0x202F: " ", 0x2010: "-", 0x2011: "-"}
+_ONE_WAY |= dict(zip(range(0xFB00, 0xFB07), ("ff", "fi", "fl", "ffi", "ffl", "st", "st"), strict=True))
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _BULLET = "[-*+\u2022\u2023\u25cf\u25cb\u25aa\u25e6\u2043\u2013\u2014\u00b7]"
 _STARTS_ITEM = re.compile(
     rf"\s*(?:{_BULLET}\s|\(?(?:\d{{1,3}}|[A-Za-z]|[ivxIVX]{{1,5}})[.)]\s|[#>|]|```|~~~|\d+\s*:\s)"
 )
+_MARK = r"(?:-|\(?\w{1,4}[.)]|\d+(?:\.\d+)+)"
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/%)-]*$")
+_UNDERLINED = re.compile(r"(?m)(?<![^\n]\n)^(?![#>|*+-])(\S[^|\n]*)\n(={2,}|-{3,})$")
 _WIDE = ("W", "F")
 # Narrower text is a list, a poem, an address or a table column as often as prose: its line breaks stay.
 _NARROWEST_PROSE = 40
@@ -33,14 +39,29 @@ def read_text(content: bytes, name: str) -> tuple[Page, ...]:
 
 def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
     """A single line break means a space there as well, headings keep their marks, and rows of tables get headers."""
-    return (Page(show_markdown_tables(join_lines(normalise_text(decode_text(content))))),)
+    text = outside_code(normalise_text(decode_text(content)), _without_comments)
+    return (Page(show_markdown_tables(join_lines(outside_code(text, _mark_headings)))),)
+
+
+def _without_comments(text: str) -> str:
+    first, *rest = text.split("<!--")
+    return first + "".join(part.partition("-->")[2] if "-->" in part else f"<!--{part}" for part in rest)
+
+
+def _mark_headings(text: str) -> str:
+    """Underlined lines become headings with marks."""
+    return _UNDERLINED.sub(lambda found: f"{'#' if found[2][0] == '=' else '##'} {found[1]}", text)
 
 
 def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
     """Every row becomes a line that carries its headers, so that no chunk holds bare figures."""
     text = normalise_text(decode_text(content))
+    # Excel writes the delimiter into a first line.
+    told = re.match(rf"sep=([{_DELIMITERS}])\n", text)
+    delimiter = told[1] if told else _find_delimiter(text)
     try:
-        rows = [*csv.reader(io.StringIO(text, newline=""), delimiter=_find_delimiter(text), skipinitialspace=True)]
+        lines = io.StringIO(text[told.end() if told else 0 :], newline="")
+        rows = [*csv.reader(lines, delimiter=delimiter, skipinitialspace=True)]
     except csv.Error as error:
         raise DocumentRefused(
             f"{name}: expected rows of comma-separated values, found {error}.",
@@ -64,7 +85,7 @@ def _find_delimiter(text: str) -> str:
 def normalise_text(text: str) -> str:
     """LF line ends, composed letters, no control characters, no space at line ends, at most one blank line in a row."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\x85", "\n")
-    text = re.sub("[\f\v\u2029]", "\n\n", text).replace("\u00a0", " ").replace("\u202f", " ")
+    text = re.sub("[\f\v\u2029]", "\n\n", text).translate(_ONE_WAY)
     text = unicodedata.normalize("NFC", _NOT_TEXT.sub("", text))
     # Possessive, from the start of a gap only: a long gap would take quadratic time.
     text = re.sub(r"(?<![ \t])[ \t]++\n", "\n", text)
@@ -95,10 +116,15 @@ def join_lines(text: str) -> str:
     return "".join(pieces)
 
 
+def raise_figures(before: str, text: str) -> str:
+    """What stands above the line: behind a figure a figure may not join it ("10⁶")."""
+    return text.translate(_RAISED) if before[-1:].isdigit() and text.strip("+-\u2212").isdigit() else text
+
+
 def join_blocks(blocks: Iterable[str]) -> str:
     """Paragraphs with a blank line between; items of one list stand under one another, as in Markdown."""
     text = "\n\n".join(filter(None, blocks))
-    return re.sub(r"(?m)^(- .*|\d+[.)] .*)\n\n(?=- |\d+[.)] )", r"\1\n", text)
+    return re.sub(rf"(?m)^({_MARK} .*)\n\n(?={_MARK} )", r"\1\n", text)
 
 
 def starts_item(line: str) -> bool:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
+from crag_core.base.text.display import counted
 from crag_core.retrieval.readers.packages import Package, attribute, relations
 from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, Page, check_count
 from crag_core.retrieval.readers.tables import show_rows
+from crag_core.retrieval.readers.text import raise_figures
 
 Cells = dict[int, dict[int, str]]
 """Texts by the numbers of row and column, from 1."""
@@ -23,7 +26,9 @@ _BUILT_IN |= {**dict.fromkeys((*range(14, 23), 45, 47), "d"), 46: "[h]:mm:ss"}
 _NUMBER_FORMAT = re.compile(r"([0#?][0#?,]*?)(?:\.([0#?]+))?(,*)(?![0#?,])")
 _NO_DIGITS = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
 _ELAPSED = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+EPOCH = datetime(1899, 12, 30)
 _LARGEST = 10**15
+_OFF = ("0", "false")
 _MOST_MERGED = 10_000
 
 
@@ -41,8 +46,13 @@ def read_workbook(package: Package) -> tuple[Page, ...]:
         if sheet.get("state", "visible") != "visible":
             left_out.append(f"hidden sheet {name}")
         elif target in package.names:
-            text, hidden = reader.read(package.parse(target))
-            left_out += [f"{what} on sheet {name}" for what in hidden]
+            text, lost = reader.read(package.parse(target))
+            parts = {*relations(package, target).values()} & {*package.names}
+            beside = [package.parse(part) for part in sorted(parts) if part.endswith(".xml")]
+            boxes = [_text(line) for part in beside for box in part.iter("{*}txBody") for line in box.iter("{*}p")]
+            lost["comment"] = sum(1 for part in beside for _ in part.iter("{*}comment"))
+            left_out += [f"{counted(number, what)} on sheet {name}" for what, number in lost.items() if number]
+            text = "\n\n".join(filter(None, [text, *boxes]))
             pages.append(Page(f"# {name}\n\n{text}" if text else ""))
     return (*pages, Page("", None, ", ".join(left_out)))
 
@@ -53,7 +63,8 @@ class _Reader:
         self._count = 0
         self._texts: list[str] = []
         self._formats: list[str] = []
-        self._epoch = datetime(1899, 12, 30)
+        self._crossed_out: set[str] = set()
+        self._epoch = EPOCH
         if any(one.get("date1904") in ("1", "true") for one in book.iter("{*}workbookPr")):
             self._epoch = datetime(1904, 1, 1)
         if "xl/sharedStrings.xml" in package.names:
@@ -61,12 +72,17 @@ class _Reader:
         if "xl/styles.xml" in package.names:
             styles = package.parse("xl/styles.xml")
             own = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
-            used = [one.get("numFmtId", "0") for group in styles.iter("{*}cellXfs") for one in group.iter("{*}xf")]
-            self._formats = [own.get(one) or _BUILT_IN.get(_number(one), "") for one in used]
+            used = [one for group in styles.iter("{*}cellXfs") for one in group.iter("{*}xf")]
+            codes = [one.get("numFmtId", "0") for one in used]
+            self._formats = [own.get(one) or _BUILT_IN.get(_number(one), "") for one in codes]
+            strikes = [font.find("{*}strike") for font in styles.iterfind("{*}fonts/{*}font")]
+            struck = {str(at) for at, one in enumerate(strikes) if one is not None and one.get("val") not in _OFF}
+            self._crossed_out = {str(at) for at, one in enumerate(used) if one.get("fontId") in struck}
 
-    def read(self, root: Any) -> tuple[str, list[str]]:
-        """The text of a sheet, and what is hidden of it, in words."""
+    def read(self, root: Any) -> tuple[str, Counter[str]]:
+        """The text of a sheet, and how much of what it lacks."""
         cells: Cells = {}
+        lost = Counter[str]()
         hidden_rows: set[int] = set()
         for at, row in enumerate(root.iter("{*}row"), 1):
             number = _number(row.get("r", str(at)))
@@ -74,7 +90,11 @@ class _Reader:
                 hidden_rows.add(number)
             for column, cell in enumerate(row.iterchildren("{*}c"), 1):
                 place = _column(cell.get("r", "")) or column
-                cells.setdefault(number, {})[place] = self._show(cell)
+                shown = self._show(cell)
+                if shown and cell.get("s") in self._crossed_out:
+                    shown, lost["crossed-out cell"] = "", lost["crossed-out cell"] + 1
+                lost["formula result"] += _is_uncalculated(cell)
+                cells.setdefault(number, {})[place] = shown
                 self._count += 1
             check_count(self._name, self._count, MAX_CELLS, "cells")
         for merged in root.iter("{*}mergeCell"):
@@ -84,12 +104,8 @@ class _Reader:
         hidden_columns = {
             place for row in cells.values() for place in row if any(first <= place <= last for first, last in ranges)
         }
-        said = []
-        if hidden_rows:
-            said.append(f"{len(hidden_rows)} hidden row{'s' * (len(hidden_rows) > 1)}")
-        if hidden_columns:
-            said.append(f"{len(hidden_columns)} hidden column{'s' * (len(hidden_columns) > 1)}")
-        return show_rows(_list_rows(cells, hidden_rows, hidden_columns)), said
+        lost["hidden row"], lost["hidden column"] = len(hidden_rows), len(hidden_columns)
+        return show_rows(_list_rows(cells, hidden_rows, hidden_columns)), lost
 
     def _show(self, cell: Any) -> str:
         kind, value = cell.get("t", "n"), cell.findtext("{*}v") or ""
@@ -97,7 +113,7 @@ class _Reader:
             return "".join(_text(one) for one in cell.iterchildren("{*}is"))
         if not value:
             formula = cell.findtext("{*}f")
-            return "" if formula is None else f"={formula}" if formula else "(not calculated)"
+            return "" if not _is_uncalculated(cell) else f"={formula}" if formula else "(not calculated)"
         if kind == "s":
             return self._texts[int(value)]
         if kind == "b":
@@ -105,24 +121,34 @@ class _Reader:
         if kind != "n":
             return str(value)
         style = _number(cell.get("s", "0"))
-        code = self._formats[style] if style < len(self._formats) else ""
-        return self._show_date(value, code) or format_number(value, code) or _plain(value)
+        return show_value(value, self._formats[style] if style < len(self._formats) else "", self._epoch)
 
-    def _show_date(self, written: str, code: str) -> str:
-        """In any format the ISO way, since 03/04/21 means two days; "" where the format is none of a time."""
-        is_elapsed = bool(_ELAPSED.search(code))
-        if not is_elapsed and not re.search("[ymdhsYMDHS]", _NO_DIGITS.sub("", code)):
-            return ""
-        try:
-            day = float(written)
-            if is_elapsed:
-                seconds = abs(round(day * 86400))
-                return f"{'-' * (day < 0)}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-            is_early = 0 < day < 60 and self._epoch.year == 1899  # Excel counts a 29 February 1900
-            shown = (self._epoch + timedelta(days=is_early, seconds=round(day * 86400))).isoformat(" ")
-        except (ValueError, OverflowError):
-            return ""
-        return shown[11:] if 0 <= day < 1 else shown.removesuffix(" 00:00:00")
+
+def show_value(written: str, code: str, epoch: datetime = EPOCH) -> str:
+    """A number as its format shows it, days the ISO way, counted from `epoch`."""
+    return _show_date(written, code, epoch) or format_number(written, code) or _plain(written)
+
+
+def _show_date(written: str, code: str, epoch: datetime) -> str:
+    """In any format the ISO way, since 03/04/21 means two days; "" where the format is none of a time."""
+    is_elapsed = bool(_ELAPSED.search(code))
+    if not is_elapsed and not re.search("[ymdhsYMDHS]", _NO_DIGITS.sub("", code)):
+        return ""
+    try:
+        day = float(written)
+        if is_elapsed:
+            seconds = abs(round(day * 86400))
+            return f"{'-' * (day < 0)}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        is_early = 0 < day < 60 and epoch == EPOCH  # Excel counts a 29 February 1900
+        shown = (epoch + timedelta(days=is_early, seconds=round(day * 86400))).isoformat(" ")
+    except (ValueError, OverflowError):
+        return ""
+    return shown[11:] if 0 <= day < 1 else shown.removesuffix(" 00:00:00")
+
+
+def _is_uncalculated(cell: Any) -> bool:
+    """A text may be empty and is a result all the same."""
+    return cell.find("{*}f") is not None and cell.get("t") != "str" and not cell.findtext("{*}v")
 
 
 def _list_rows(cells: Cells, hidden_rows: set[int], hidden_columns: set[int]) -> Iterator[list[str]]:
@@ -165,8 +191,13 @@ def _fill_merged(cells: Cells, ref: str) -> None:
 
 def _text(element: Any) -> str:
     """Without the pronunciation that Japanese cells have beside their text."""
-    pieces = (piece for piece in element.iter("{*}t") if not piece.getparent().tag.endswith("}rPh"))
-    return "".join(piece.text or "" for piece in pieces)
+    said = ""
+    for piece in element.iter("{*}t"):
+        holder, text = piece.getparent(), piece.text or ""
+        if not holder.tag.endswith("}rPh"):
+            is_raised = holder.find("{*}rPr/{*}vertAlign[@val='superscript']") is not None
+            said += raise_figures(said, text) if is_raised else text
+    return said
 
 
 def _number(written: str) -> int:
@@ -189,19 +220,27 @@ def _plain(written: str) -> str:
 
 
 def format_number(written: str, code: str) -> str:
-    """A number by a format code of Excel; "" where the code has dates, exponents, fractions or no digits."""
+    """A number by a format code of Excel, " " where it shows nothing; "" where the code has dates, exponents, fractions
+    or conditions, or is none."""
     try:
         value = Decimal(written)
     except ArithmeticError:
+        return ""
+    if re.search(r"\[[<>=]", code):
         return ""
     sections = re.split(r';(?=(?:[^"]*"[^"]*")*[^"]*$)', code)
     if value < 0 and len(sections) > 1:
         code, value = sections[1], -value
     else:
         code = sections[2] if value == 0 and len(sections) > 2 else sections[0]
-    # Currency stands in brackets with a language; colours and conditions do too; "_" and "*" only make room.
+    if code in ("", "General"):
+        return " " if not code and len(sections) > 1 else ""
+    # Currency stands in brackets with a language; colours do too; "_" and "*" only make room.
     code = re.sub(r"\[\$([^-\]]*)[^\]]*\]", r'"\1"', code)
     code = re.sub(r"\[[^\]]*\]|_.|\*.", "", code)
+    # Many languages set thousands apart by a space.
+    code = re.sub(r"(?<=[0#?])\\?[ \u00a0\u202f](?=[0#?])", ",", code)
+    code = code.replace("General", f'"{_plain(str(abs(value)))}"')
     literals: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -209,16 +248,23 @@ def format_number(written: str, code: str) -> str:
         return chr(0xE000 + len(literals) - 1)
 
     code = re.sub(r'"([^"]*)"|\\(.)', keep, code)
-    digits = _NUMBER_FORMAT.findall(code)
-    if len(digits) != 1 or not abs(value) < _LARGEST or re.search(r"[ymdhsYMDHSE/@]|General", code):
+    groups = _NUMBER_FORMAT.findall(code)
+    if len(groups) > 1 or not abs(value) < _LARGEST:
         return ""
-    whole, places, thousands = digits[0]
-    scaled = value.copy_abs() * (100 if "%" in code else 1) / 1000 ** len(thousands)
+    if re.search(r"[ymdhsYMDHSE/@]" if groups else r"[A-Za-z/@]", code):
+        return ""
+    if groups:
+        shown = _show_digits(value, "%" in code, *groups[0])
+        code = _NUMBER_FORMAT.sub(lambda _: shown, code)
+    text = ("-" if value < 0 else "") + code
+    return re.sub("[\ue000-\ue0ff]", lambda found: literals[ord(found[0]) - 0xE000], text).strip()
+
+
+def _show_digits(value: Decimal, is_share: bool, whole: str, places: str, thousands: str) -> str:
+    scaled = abs(value) * (100 if is_share else 1) / 1000 ** len(thousands)
     rounded = scaled.quantize(Decimal(1).scaleb(-len(places)), ROUND_HALF_UP)
     left, _, right = (f"{rounded:,f}" if "," in whole else f"{rounded:f}").partition(".")
     # "#" is a digit that is shown only when needed, "0" one that always is.
     needed = len(places.rstrip("#?"))
     right = right[:needed] + right[needed:].rstrip("0")
-    shown = left.zfill(whole.count("0")) + (f".{right}" if right else "")
-    text = ("-" if value < 0 else "") + _NUMBER_FORMAT.sub(lambda _: shown, code)
-    return re.sub("[\ue000-\ue0ff]", lambda found: literals[ord(found[0]) - 0xE000], text).strip()
+    return left.zfill(whole.count("0")) + (f".{right}" if right else "")
