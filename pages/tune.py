@@ -55,9 +55,9 @@ draw_warming()
 is_allowed("grade labelled sets and keep presets")
 draw_report()
 ended = tune_state.take_ended()
-busy = tune_state.grading() is not None or labelling_state.grading() is not None
 with errors_drawn():
-    draw_labelling()
+    draw_labelling()  # which takes what has ended
+busy = tune_state.grading() is not None or labelling_state.grading() is not None
 draw_questions(busy)
 if ended is not None:
     draw_ended(ended)

@@ -108,12 +108,12 @@ def version_of(model: str, state: ServerState) -> str:
 
 def _check(variable: str, given: str, url: str) -> None:
     count = len(re.split(r"[,\s]+", given))
-    if count > 1:
+    if count > 1 and re.search("[,:]", given):  # else it is words
         raise BadRecord(
             f"{variable}: expected one address, found {count}.",
             hint="Put LiteLLM or nginx in front of several servers: docs/scaling.md",
         )
-    if not is_server(url):
+    if count > 1 or not is_server(url):
         what = "." if "@" in given else f': "{given[:80]}".'  # it may hold a password
         needed = f"It needs http:// or https:// and a host. Example: {_EXAMPLES[variable]}"
         raise BadRecord(f"{variable}: not an address{what}", hint=needed)

@@ -154,7 +154,7 @@ def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
             ("pinned", "pinned by you", is_pinned),
             ("dropped", "dropped by you", is_dropped),
             ("gone", "possible prompt injection", id_ in suspicious),
-            (change, change, is_used != (id_ in used_then)),
+            (change, change, is_used != (id_ in used_then) and not view.not_graded_by),
         )
         yield ChunkCard(
             passage=passage,

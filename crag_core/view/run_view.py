@@ -13,7 +13,7 @@ from crag_core.base.types.passages import Origin, Passage
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.decision.stability import Look, Stability, look_at, stability
 from crag_core.trace.edits import edited
-from crag_core.trace.grounding.quoted_answer import renumbered
+from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, renumbered
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 
@@ -136,8 +136,8 @@ def name_of(passage: Passage) -> Name:
 
 
 def evaluator_name(card: EvaluatorCard, writer: str) -> str:
-    """ "Language model (llama3.2)", or the title alone where no model is asked."""
-    return clean(f"{card.title} ({model_name(writer)})" if card.calls_model else card.title)
+    """ "Language model (llama3.2)", or the title alone where no model is asked, or none is chosen."""
+    return clean(f"{card.title} ({model_name(writer)})" if card.calls_model and writer != EXTRACTIVE else card.title)
 
 
 def model_name(choice: str) -> str:

@@ -272,7 +272,7 @@ def test_a_question_that_is_repeated_is_kept_once_with_all_answers() -> None:
 def test_a_question_with_two_labels_is_not_kept_and_with_and_without_a_chunk_it_is_two() -> None:
     found = read(f"{HEADER}A?,CORRECT\nB?,CORRECT\nA?,CORRECT\nA?,unanswerable\nB?,CORRECT\n")
     assert labels(found) == {"B?": "CORRECT"}
-    message = "Expected one label for a question, but row 2 says CORRECT, row 5 says UNANSWERABLE. None is kept: "
+    message = "Expected one label for a question, but row 2 says answered, row 5 says not answered. None is kept: "
     assert told(found) == [(5, f"{message}correct one, or take one out.")]
     found = read("question,expected,without\nA?,CORRECT,\nA?,AMBIGUOUS,at nine\nA?,AMBIGUOUS,at ten\n")
     assert len(LabelledSet("all", found.questions).questions) == 3 and not found.problems

@@ -19,6 +19,12 @@ def test_more_than_one_address_is_refused_with_what_to_do(text: str) -> None:
         assert refused.value.hint == "Put LiteLLM or nginx in front of several servers: docs/scaling.md"
 
 
+def test_words_are_no_address() -> None:
+    for read in (ollama_url, check_openai_url):
+        with pytest.raises(BadRecord, match='not an address: "not a url"'):
+            read("not a url")
+
+
 @pytest.mark.parametrize(
     "text", ["ftp://me:s3cret@a", "http://me:x s3cret@a:x", "http://me:s3cret@a,ftp://b", "http://me:x,s3cret@a,b:x"]
 )

@@ -14,6 +14,8 @@ from hypothesis import given, settings
 from crag_core.base.serialization import to_plain
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
+from crag_core.base.types.grades import Grade
+from crag_core.base.types.passages import ANSWERING, TOPICAL
 from crag_core.base.types.steps import Step, StepState
 from crag_core.base.types.web import WebOutcome, WebSearch
 from crag_core.evaluators.policies import plain_rag, suit
@@ -204,6 +206,9 @@ def test_no_answer_and_an_unfinished_one() -> None:
     assert "No answer was written" in step(told(replace(run, answer=None)), "answer").caption
     stopped = answered(run, "Some", AnswerState.STOPPED)
     assert "broke off" in step(told(stopped), "answer").caption
+    unwritten = told(answered(run, "", AnswerState.FAILED))
+    assert step(unwritten, "answer").title == "An answer that is not whole"
+    assert dict(unwritten.steps[-1].picture["outcomes"][0].lines)["Answer"] == "none: it broke off"
     refused = told(answered(run, "", AnswerState.CANNOT_ANSWER))
     assert (
         step(refused, "answer").title == "No answer, and it says so" and answer_of(refused)["why"] == "Nothing there."
@@ -221,6 +226,15 @@ def test_every_outcome_of_a_web_search_is_told() -> None:
         assert said.startswith("asked") == (outcome not in unasked), said
         assert ("switched off" in step(story, "decided").note) == (outcome is WebOutcome.OFF)
         assert all(one.caption for one in story.steps)
+
+
+def test_web_results_are_told_by_the_score_that_the_policy_compares() -> None:
+    web = WebSearch(WebOutcome.USED, "q", "me", "DuckDuckGo", passages=(web_page("w", "Fares."),))
+    grade = Grade("w", 0.9, parts=((ANSWERING, 0.8), (TOPICAL, 1.0)))
+    for name, best in (("paper", "0.90"), ("two-signal", "0.80")):
+        run = run_of(name, (0.2, 0.5), web=web)
+        run = replace(run, opinions=(replace(run.opinions[0], grades=(*run.opinions[0].grades, grade)),))
+        assert f"the best scores {best}" in step(told(run), "web").caption
 
 
 def test_only_what_decides_has_its_bar() -> None:

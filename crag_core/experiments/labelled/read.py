@@ -281,6 +281,6 @@ def _contradicted(labels: Mapping[int, Expected]) -> Problem:
     """At the first row that contradicts one before it."""
     firsts = {expected: row for row, expected in reversed([*labels.items()])}
     rows = sorted(firsts.values())
-    told = ", ".join(f"row {row} says {labels[row]}" for row in rows)
+    told = ", ".join(f"row {row} says {word(labels[row])}" for row in rows)
     hint = "None is kept: correct one, or take one out."
     return Problem(rows[1], f"Expected one label for a question, but {told}. {hint}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.types.answers import Answer, AnswerState
-from crag_core.base.types.passages import ANSWERING, Origin, Passage
+from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Policy
 from crag_core.trace.grounding.ending import AnswerEnding
@@ -32,7 +32,11 @@ _AT = dict(
     policies="Decide",
     bar="Decide",
 )
-_TITLES = {AnswerEnding.DOUBTFUL: "No sure answer", AnswerEnding.FROM_MEMORY: "An answer without a source"}
+_TITLES = {
+    AnswerEnding.DOUBTFUL: "No sure answer",
+    AnswerEnding.FROM_MEMORY: "An answer without a source",
+    **dict.fromkeys((AnswerEnding.CUT, AnswerEnding.STOPPED, AnswerEnding.FAILED), "An answer that is not whole"),
+}
 _MOST_CHUNKS, _MOST_LINES = 6, 7
 _EXCERPT, _SENTENCE, _LONGEST = 170, 260, 900  # characters
 _MOST_CELLS, _LONGEST_HEAD, _LONGEST_CELL = 6, 40, 90
@@ -179,8 +183,8 @@ def _documents(view: RunView) -> StoryStep:
 def _web(view: RunView, note: str) -> StoryStep:
     cards, web = snippet_cards(view), view.trace.web
     used = {excerpt.passage.id for excerpt in view.routed.knowledge.external}
-    scores = {card.passage.id: card.grade.part(ANSWERING) for card in cards if card.grade}
-    best = max((score for score in scores.values() if score is not None), default=None)
+    scores = {card.passage.id: card.compared[0].value for card in cards if card.compared}
+    best = max(scores.values(), default=None)
     query = clean(web.query) if web and web.outcome is WebOutcome.USED else ""
     limits = (view.policy.lower, view.policy.upper)
     told = (scores.get(card.passage.id) for card in cards[:_MOST_CHUNKS])

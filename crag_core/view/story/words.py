@@ -175,6 +175,8 @@ def _answer(view: RunView) -> str:
         return "the one before no longer counts" if taken and taken.text else "not written yet"
     if answer.state is AnswerState.CANNOT_ANSWER:
         return "none: not certain enough"
+    if not answer.text:
+        return "none: it broke off"
     if view.routed.ending is AnswerEnding.DOUBTFUL:
         return "doubtful, the nearest sentences"
     if view.routed.ending is AnswerEnding.FROM_MEMORY:
