@@ -12,7 +12,7 @@ FULL = "This line of prose is as wide as the column of the page and so it goes o
 
 def place(text: str, y: float, left: float = 60.0, size: float = 10.0, bold: bool = False) -> Line:
     first = text.split()[0]
-    return Line(text, left, left + 5 * len(text), y, y, 5 * len(first), size, bold, bold)
+    return Line(text, left, left + 5 * len(text), y, 5 * len(first), size, bold, bold)
 
 
 def flow(*lines: Line, spacing: float = 1.2) -> list[str]:

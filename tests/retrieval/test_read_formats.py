@@ -302,6 +302,14 @@ def test_docx_numbers_of_clauses_and_lists_as_they_are_shown() -> None:
     ]
 
 
+def test_docx_numbers_that_a_style_gives() -> None:
+    document = docx.Document()
+    for text in ("Ropes", "Oars"):
+        document.add_paragraph(text, style="List Number")
+    document.add_paragraph("tea", style="List Bullet")
+    assert read(save(document), "a.docx").split("\n") == ["1. Ropes", "2. Oars", "- tea"]
+
+
 def test_docx_signs_that_are_no_letters() -> None:
     def choice(kind: str) -> str:
         return f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{kind}</w:ffData></w:fldChar></w:r>'

@@ -96,7 +96,7 @@ _WINGDINGS = {0x6F: "[ ]", 0x78: "[x]", 0xA8: "[ ]", 0xE0: "→", 0xFB: "✗", 0
 
 def prepare_word(package: Package) -> Prepared:
     root = package.parse("word/document.xml")
-    changed, lost = {"word/document.xml": root}, Counter[str]()
+    lost = Counter[str]()
     _keep_one_way(root)
     for mark in [*root.iter(f"{W}del", f"{W}moveFrom")]:
         holder = mark.getparent()
@@ -107,6 +107,7 @@ def prepare_word(package: Package) -> Prepared:
     write_formulas(root, W)
     for paragraph in [*root.iter(f"{W}p")]:
         _prepare_paragraph(paragraph, styles)
+    changed = {"word/document.xml": root, **styles.forget_numbers()}
     # Bold letters inside a word would cut it.
     for looks in [*root.iter(f"{W}rPr")]:
         _remove(looks)
@@ -221,11 +222,11 @@ class _Styles:
     """The styles of a Word file, and its lists: what number a paragraph has."""
 
     def __init__(self, package: Package) -> None:
-        styles, lists = (
-            [*package.parse(part)] if part in package.names else []
-            for part in ("word/styles.xml", "word/numbering.xml")
-        )
-        self._styles = {one.get(f"{W}styleId", ""): one for one in styles if local(one) == "style"}
+        parts: list[str] = [part for part in ("word/styles.xml", "word/numbering.xml") if part in package.names]
+        self.parts = {part: package.parse(part) for part in parts}
+        lists = [*self.parts.pop("word/numbering.xml", ())]
+        styles = [one for root in self.parts.values() for one in root.iterchildren(f"{W}style")]
+        self._styles = {one.get(f"{W}styleId", ""): one for one in styles}
         self.hidden = {name for name, one in self._styles.items() if _is_on(one.find(f"{W}rPr/{W}vanish"))}
         self._inherited: dict[str, tuple[str, ...]] = {}
         self._levels: dict[str, dict[int, Any]] = {
@@ -245,26 +246,37 @@ class _Styles:
         self._counts: dict[str, dict[int, int]] = {}
 
     def _resolve(self, looks: Any) -> tuple[str, ...]:
-        """The list of a paragraph, its level there, and its level as a heading: its own, else of its style, else of one
-        that this is based on."""
+        """The list of a paragraph and its level there: its own, or of its style, or of one that this is based on."""
         name, seen = _value(looks, "pStyle"), dict[str, None]()
         if name not in self._inherited:
-            found: tuple[str, ...] = ("", "", "")
+            found: tuple[str, ...] = ("", "")
             at = name
             while at in self._styles and at not in seen:
                 seen[at] = None
-                own = _list_and_level(self._styles[at].find(f"{W}pPr"))
+                own = _list_of(self._styles[at].find(f"{W}pPr"))
                 found = tuple(near or far for near, far in zip(found, own, strict=True))
                 at = _value(self._styles[at], "basedOn")
             self._inherited[name] = found
-        return tuple(near or far for near, far in zip(_list_and_level(looks), self._inherited[name], strict=True))
+        return tuple(near or far for near, far in zip(_list_of(looks), self._inherited[name], strict=True))
+
+    def _is_counted(self, name: str, level: str) -> bool:
+        own = self._levels.get(self._kinds.get(name, ""), {}).get(int(level or 0))
+        return _value(own, "numFmt") not in ("bullet", "none", "")
+
+    def forget_numbers(self) -> dict[str, Any]:
+        """The part of the styles, without the lists that `number` writes out."""
+        for style in self._styles.values():
+            for mark in style.findall(f"{W}pPr/{W}numPr"):
+                if self._is_counted(_value(mark, "numId"), _value(mark, "ilvl")):
+                    _remove(mark)
+        return self.parts
 
     def number(self, looks: Any) -> str:
         """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet."""
-        name, written, _ = self._resolve(looks)
+        name, written = self._resolve(looks)
         kind, level = self._kinds.get(name, ""), int(written or 0)
         levels = self._levels.get(kind, {})
-        if level not in levels or _value(levels[level], "numFmt") in ("bullet", "none", ""):
+        if not self._is_counted(name, written):
             return ""
         counts = self._counts.setdefault(kind, {})
         counts |= {at: start - 1 for at, start in self._restarts.pop(name, {}).items()}
@@ -281,9 +293,9 @@ class _Styles:
         return re.sub(r"%([1-9])", show, _value(levels[level], "lvlText")).strip()
 
 
-def _list_and_level(looks: Any) -> tuple[str, ...]:
+def _list_of(looks: Any) -> tuple[str, ...]:
     mark = looks.find(f"{W}numPr") if looks is not None else None
-    return _value(mark, "numId"), _value(mark, "ilvl"), _value(looks, "outlineLvl")
+    return _value(mark, "numId"), _value(mark, "ilvl")
 
 
 def _start_of(level: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from ctypes import POINTER, byref, c_double, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, replace
@@ -14,8 +14,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused
+from crag_core.base.text.display import counted
 from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count
-from crag_core.retrieval.readers.text import glue_lines, is_row, normalise_text, starts_item
+from crag_core.retrieval.readers.text import glue_lines, is_row, normalise_text, raise_figures, starts_item
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -24,18 +25,20 @@ _BOLD = 600
 # PDFium is not thread-safe, not even across documents.
 PDFIUM = Lock()
 # PDFium replaces a hyphen and the line break after it by U+FFFE.
-_BROKEN_WORD = re.compile("(\\w*)\ufffe(\\w*)")
+_BROKEN = "\ufffe"
+_BROKEN_WORD = re.compile(rf"(\w*){_BROKEN}\s*(\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
 _GUTTER = 1.2  # type sizes; words of justified lines are closer
 _LEAST_ROWS = 3
 _LEAST_WORDS = 3.5  # in a line of a column, on the average
 _LEAST_PROSE = 0.3  # of the lines of a column begin with a small letter: cells of tables rarely do
+_STAMP = 100  # letters on a page that may be a scan
 _AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     with PDFIUM:
-        pages, pictured = _extract(content, name)
+        pages, left_out = _extract(content, name)
     whole = "\n".join(line.text for lines in pages for line in lines)
     letters = len("".join(whole.split()))
     if not letters:
@@ -50,14 +53,20 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
         )
     known = set(re.findall(r"[\w-]+", _BROKEN_WORD.sub(" ", whole)))
     spacing = find_spacing(pages)
-    return tuple(
-        Page(_tidy(flow_lines(lines, spacing), known), number, "no text, only a picture" if number in pictured else "")
-        for number, lines in enumerate(pages, 1)
+    of_all = (Page("", None, left_out[0]),) if left_out[0] else ()
+    return (
+        tuple(
+            Page(_tidy(flow_lines(lines, spacing), known), number, left_out[number])
+            for number, lines in enumerate(pages, 1)
+        )
+        + of_all
     )
 
 
-def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
+def _extract(content: bytes, name: str) -> tuple[list[list[Line]], list[str]]:
+    """The lines of each page; what was left out of all, then of each, in words."""
     import pypdfium2
+    import pypdfium2.raw as raw
 
     try:
         with closing(pypdfium2.PdfDocument(content)) as document:
@@ -67,7 +76,9 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
             if document.get_formtype():
                 document.init_forms()
             pages = [_read_page(document, index) for index in range(len(document))]
-            return pages, {at for at, lines in enumerate(pages, 1) if not lines and _has_picture(document, at - 1)}
+            files = raw.FPDFDoc_GetAttachmentCount(document)
+            said = [counted(files, "attached file") if files else ""]
+            return [lines for lines, _ in pages], said + [lost for _, lost in pages]
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise DocumentRefused(
@@ -80,20 +91,46 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], set[int]]:
         ) from error
 
 
-def _read_page(document: PdfDocument, index: int) -> list[Line]:
+def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
+    """Its lines, and what was left out of it, in words."""
     rows: list[tuple[Line, list[Line]]] = []
     start = 0
     with closing(document[index]) as page, closing(page.get_textpage()) as words:
-        for text in words.get_text_range().split("\r\n"):
+        values, notes, comments = _read_annotations(document, page)
+        for text in re.split(rf"(?<={_BROKEN})|\r\n", words.get_text_range()):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
-                line = _place_line(words, text, first, start + len(text.rstrip()) - 1)
-                rows.append((line, [*_parts(words, text, start, line)]))
-            start += _units(text) + 2
-        lines = by_columns(rows)
-        for value, left, bottom, top in _form_values(document, page):
-            _put_value(lines, value, left, bottom, top)
-    return lines
+                shown = _raise_figures(words, text, start)
+                line = _place_line(words, shown, first, start + len(text.rstrip()) - 1)
+                here = [value for value in values if value.y - 3 <= line.y <= value.y + value.size]
+                values = [value for value in values if value not in here]
+                parts = [*_parts(words, shown, start, line)]
+                line = replace(line, text=_put_values(words, shown, start, here), is_row=len(parts) > 2)
+                rows.append((line, [line] if here else parts))
+            start += _units(text) + 2 * (not text.endswith(_BROKEN))
+        lines = by_columns(rows) + values + notes
+        picture = _say_picture(page, sum(len(line.text) for line in lines))
+    return lines, ", ".join(filter(None, [picture, counted(comments, "comment") if comments else ""]))
+
+
+def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line]) -> str:
+    """What stands in the fields of a row, between its words."""
+    for value in sorted(values, key=lambda value: -value.left):
+        behind = (at for at in range(len(text)) if _find_origin(words, start + at)[0] >= value.left)
+        at = next(behind, len(text))
+        text = f"{text[:at].rstrip()} {value.text} {text[at:].lstrip()}".strip()
+    return text
+
+
+def _raise_figures(words: PdfTextPage, text: str, start: int) -> str:
+    """Small figures above the line, such as exponents and marks of notes, do not join the figure before them."""
+    for pair in re.finditer(r"(?<=\d)\d", text) if len(text) == _units(text) else ():
+        (_, _, low, high), (_, _, bottom, top) = (_box(words, start + at) for at in (pair.start() - 1, pair.start()))
+        if top - bottom < 0.8 * (high - low) and bottom > low + 0.2 * (high - low):
+            return text[: pair.start()] + re.sub(
+                r"^\d+", lambda found: raise_figures("1", found[0]), text[pair.start() :]
+            )
+    return text
 
 
 def _units(text: str) -> int:
@@ -112,58 +149,76 @@ def _parts(words: PdfTextPage, text: str, start: int, line: Line) -> Iterator[Li
     yield _place_line(words, text[begun:], start + begun, start + len(text.rstrip()) - 1) if begun else line
 
 
-def _has_picture(document: PdfDocument, index: int) -> bool:
+def _say_picture(page: PdfPage, letters: int) -> str:
+    """For a scan without a text layer, also where it has a stamp or a page number."""
     import pypdfium2.raw as raw
 
-    with closing(document[index]) as page:
-        return any(True for _ in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE]))
+    if letters > _STAMP:
+        return ""
+    pictures = [one.get_bounds() for one in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE])]
+    if pictures and not letters:
+        return "no text, only a picture"
+    covered = max((abs((right - left) * (top - bottom)) for left, bottom, right, top in pictures), default=0)
+    return "little text, mostly a picture" if covered > 0.5 * math.prod(page.get_size()) else ""
 
 
-def _form_values(document: PdfDocument, page: PdfPage) -> Iterator[tuple[str, float, float, float]]:
-    """What stands in the fields of a form, each with its left, lower and upper edge; "[x]" for a checked box."""
+def _read_annotations(document: PdfDocument, page: PdfPage) -> tuple[list[Line], list[Line], int]:
+    """What stands in the fields of a form, "[x]" for a checked box; texts laid over the page; how many comments."""
     import pypdfium2.raw as raw
 
-    if document.formenv is None:
-        return
+    values, notes, comments = [], [], 0
     for index in range(raw.FPDFPage_GetAnnotCount(page)):
-        field = raw.FPDFPage_GetAnnot(page, index)
-        if raw.FPDFAnnot_GetSubtype(field) == raw.FPDF_ANNOT_WIDGET:
-            kind = raw.FPDFAnnot_GetFormFieldType(document.formenv, field)
-            if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-                value = "[x]" if raw.FPDFAnnot_IsChecked(document.formenv, field) else ""
-            else:
-                size = raw.FPDFAnnot_GetFormFieldValue(document.formenv, field, None, 0)
-                letters = create_string_buffer(size)
-                raw.FPDFAnnot_GetFormFieldValue(document.formenv, field, cast(letters, POINTER(c_ushort)), size)
-                value = " ".join(letters.raw.decode("utf-16-le", "ignore").strip("\0").split())
-            edges = raw.FS_RECTF()
-            if value and raw.FPDFAnnot_GetRect(field, byref(edges)):
-                yield value, edges.left, edges.bottom, edges.top
-        raw.FPDFPage_CloseAnnot(field)
+        mark, edges = raw.FPDFPage_GetAnnot(page, index), raw.FS_RECTF()
+        kind = raw.FPDFAnnot_GetSubtype(mark)
+        raw.FPDFAnnot_GetRect(mark, byref(edges))
+        is_field = kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None
+        said = _field_value(document, mark) if is_field else _wide(raw.FPDFAnnot_GetStringValue, mark, b"Contents")
+        placed = Line(said, edges.left, edges.left, edges.bottom, 0, edges.top - edges.bottom, False, False)
+        if said and is_field:
+            values.append(placed)
+        elif said and kind == raw.FPDF_ANNOT_FREETEXT:
+            notes.append(placed)
+        elif said and kind not in (raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_WIDGET):
+            comments += 1
+        raw.FPDFPage_CloseAnnot(mark)
+    return values, notes, comments
 
 
-def _put_value(lines: list[Line], value: str, left: float, bottom: float, top: float) -> None:
-    """Behind the nearest text on its left, its label; else on a line of its own."""
-    labels = [line for line in lines if bottom - 3 <= line.y <= top and line.left < left]
-    if labels:
-        label = max(labels, key=lambda line: line.right)
-        lines[lines.index(label)] = replace(label, text=f"{label.text.rstrip()} {value}", right=label.left)
-    else:
-        lines.append(Line(value, left, left, bottom, bottom, 0, top - bottom, False, False))
+def _field_value(document: PdfDocument, field: object) -> str:
+    import pypdfium2.raw as raw
+
+    form = document.formenv
+    if raw.FPDFAnnot_GetFormFieldType(form, field) in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
+        return "[x]" if raw.FPDFAnnot_IsChecked(form, field) else ""
+    options = range(max(0, raw.FPDFAnnot_GetOptionCount(form, field)))
+    chosen = [at for at in options if raw.FPDFAnnot_IsOptionSelected(form, field, at)]
+    # What people see of a choice, not what is sent.
+    labels = [_wide(raw.FPDFAnnot_GetOptionLabel, form, field, at) for at in chosen]
+    return ", ".join(labels) or _wide(raw.FPDFAnnot_GetFormFieldValue, form, field)
+
+
+def _wide(read: Callable[..., int], *given: object) -> str:
+    """The text that a function of PDFium writes in UTF-16, on one line."""
+    letters = create_string_buffer(max(2, read(*given, None, 0)))
+    read(*given, cast(letters, POINTER(c_ushort)), len(letters))
+    return " ".join(letters.raw.decode("utf-16-le", "ignore").strip("\0").split())
 
 
 def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
     import pypdfium2.raw as raw
 
-    left, y = _find_origin(words, first)
-    word = first + len(text.split(maxsplit=1)[0]) - 1
+    (left, y), (end, end_y) = _find_origin(words, first), _find_origin(words, last)
+    (_, right, low, high) = _box(words, last)
+    (_, word, word_low, word_high) = _box(words, first + len(text.split(maxsplit=1)[0]) - 1)
+    # On a page that lies on its side lines run up or down.
+    if abs(end_y - y) > abs(end - left):
+        left, y, right, word = (y, -left, high, word_high) if end_y > y else (-y, left, -low, -word_low)
     return Line(
         text,
         left=left,
-        right=_find_right(words, last),
+        right=right,
         y=y,
-        end_y=_find_origin(words, last)[1],
-        word=_find_right(words, word) - left,
+        word=word - left,
         size=raw.FPDFText_GetFontSize(words, first),
         bold=raw.FPDFText_GetFontWeight(words, first) >= _BOLD,
         ends_bold=raw.FPDFText_GetFontWeight(words, last) >= _BOLD,
@@ -179,11 +234,16 @@ def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
 
 
 def _find_right(words: PdfTextPage, index: int) -> float:
+    return _box(words, index)[1]
+
+
+def _box(words: PdfTextPage, index: int) -> tuple[float, float, float, float]:
+    """The left, right, lower and upper edge of a letter."""
     import pypdfium2.raw as raw
 
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
     raw.FPDFText_GetCharBox(words, index, byref(left), byref(right), byref(bottom), byref(top))
-    return right.value
+    return left.value, right.value, bottom.value, top.value
 
 
 def _tidy(text: str, known: set[str]) -> str:
@@ -201,20 +261,20 @@ def _mend(left: str, right: str, known: set[str]) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One printed line. Lengths are in points; `y` and `end_y` are its first and last baseline and grow upwards.
+    """One printed line. Lengths are in points; `y` is its baseline and grows upwards.
 
-    They differ where PDFium joined two lines at a hyphenated word. `word` is the width of the first word.
+    `word` is the width of the first word; `is_row`: wide gaps divide it, as in a table.
     """
 
     text: str
     left: float
     right: float
     y: float
-    end_y: float
     word: float
     size: float
     bold: bool
     ends_bold: bool
+    is_row: bool = False
 
 
 def by_columns(rows: Sequence[tuple[Line, list[Line]]]) -> list[Line]:
@@ -243,7 +303,7 @@ def _columns_of(parts: Sequence[Line], starts: Sequence[float], above: Line | No
     """The column of each part of a row below `above`; none where a part is in no column, or the row apart."""
     size = parts[0].size
     drop = above.y - parts[0].y if above else size
-    if not 0 < drop <= 3 * size or any(part.y != part.end_y for part in parts):
+    if not 0 < drop <= 3 * size:
         return []
     places = [min(range(len(starts)), key=lambda column: abs(starts[column] - part.left)) for part in parts]
     fits = (
@@ -267,10 +327,10 @@ def _is_prose(lines: Sequence[Line]) -> bool:
 def find_spacing(pages: Sequence[Sequence[Line]]) -> float:
     """The usual line spacing of the whole document, as a multiple of the type size."""
     gaps = sorted(
-        (line.end_y - below.y) / below.size
+        (line.y - below.y) / below.size
         for lines in pages
         for line, below in pairwise(lines)
-        if line.size == below.size > 0 and line.end_y - below.y > 0.5
+        if line.size == below.size > 0 and line.y - below.y > 0.5
     )
     # The lower quartile, because rows of tables are further apart than lines of prose and may be more.
     return gaps[len(gaps) // 4] if gaps else 1.2
@@ -319,7 +379,9 @@ def _find_edges(lines: Sequence[Line], spacing: float) -> list[float]:
 
 def _is_apart(line: Line, below: Line, spacing: float) -> bool:
     leading = spacing * below.size
-    drop = line.end_y - below.y
+    drop = line.y - below.y
+    if line.text.endswith(_BROKEN):
+        return False
     if drop < -0.5 * leading:
         # Up again: the next column. A sentence runs on only when it plainly does.
         return not (below.text.lstrip()[:1].islower() and not line.text.rstrip().endswith((".", ":", "!", "?")))
@@ -330,9 +392,11 @@ def _is_apart(line: Line, below: Line, spacing: float) -> bool:
 
 def _goes_on(line: Line, below: Line, edge: float, spacing: float, opens: bool) -> bool:
     leading = spacing * below.size
-    if starts_item(below.text) or is_row(line.text) or is_row(below.text):
+    if line.text.endswith(_BROKEN):
+        return True
+    if starts_item(below.text) or any(one.is_row or is_row(one.text) for one in (line, below)):
         return False
-    if line.end_y - below.y < -0.5 * leading:
+    if line.y - below.y < -0.5 * leading:
         return True
     ended = line.text.rstrip().endswith((".", ":", ";", "!", "?"))
     if ended and below.bold and not line.ends_bold:
