@@ -9,7 +9,8 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES
 from crag_core.retrieval.readers.page import MAX_CELLS, SPANNED, check_count
-from crag_core.retrieval.readers.text import raise_figures
+from crag_core.retrieval.readers.tables import show_rows
+from crag_core.retrieval.readers.text import raise_figures, show_number
 
 _DROPPED = re.findall(
     r"\S+",
@@ -30,6 +31,7 @@ _SHOWN_LATER = ("tabpanel", "region")
 _DEEPEST = 200
 _MOST_SPANNED = 1_000
 _WAS_TABLE = "section"
+_NUMBERINGS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 CROSSED_OUT = "crossed-out text"
 
 
@@ -38,8 +40,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     deeply."""
     from lxml import etree, html
 
-    found = _CHARSET.search(content[:4096])
-    text = decode_text(content, declared or (found[1].decode("ascii") if found else ""))
+    text = decode_text(content, declared or declared_charset(content))
     # A string that is already decoded may not declare an encoding.
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     text = re.sub(MANY_ATTRIBUTES, r"<\1", text)
@@ -56,6 +57,8 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
             element.drop_tree()
     for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
+    for button in root.iter("button"):
+        button.tail = f" {button.tail or ''}"
     for element in [*root.iter("img", "svg", "math", "input", "select", "textarea")]:
         element.tail = f" {_shown_of(element)} {element.tail or ''}"
         element.drop_tree()
@@ -63,6 +66,8 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         before = raised.getprevious()
         said = raised.getparent().text if before is None else before.tail or before.text_content()
         raised.text = raise_figures(said or "", raised.text or "")
+    for numbered in root.iter("ol"):
+        _write_numbers(numbered)
     for table in reversed([*root.iter("table")]):
         _prepare_table(table, name)
     etree.strip_tags(root, *_UNWRAPPED)
@@ -73,6 +78,12 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
             element.text = element.text and re.sub(r"\s+", " ", element.text)
         element.tail = element.tail and re.sub(r"\s+", " ", element.tail)
     return title, root, [CROSSED_OUT] * any(map(_text_of, crossed_out))
+
+
+def declared_charset(content: bytes) -> str:
+    """The encoding that a page or XML says it has; "": it says none."""
+    found = _CHARSET.search(content[:4096])
+    return found[1].decode("ascii") if found else ""
 
 
 def _text_of(element: Any) -> str:
@@ -119,16 +130,48 @@ def _is_hidden(element: Any) -> bool:
     return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
 
 
+def _write_numbers(numbered: Any) -> None:
+    """Numbers that the library does not count: letters, downwards, or given."""
+    items = [*numbered.iterchildren("li")]
+    kind, step = _NUMBERINGS.get(numbered.get("type", ""), ""), -1 if "reversed" in numbered.attrib else 1
+    if not kind and step > 0 and not any(item.get("value") for item in items):
+        return
+    number = _whole(numbered.get("start", ""), len(items) if step < 0 else 1)
+    numbered.tag = "div"
+    for item in items:
+        number = _whole(item.get("value", ""), number)
+        inner = item[0] if len(item) and item[0].tag == "p" and not (item.text or "").strip() else item
+        inner.text = f"{show_number(number, kind)}. {inner.text or ''}"
+        item.tag = "div"
+        number += step
+
+
+def _own(table: Any, *tags: str) -> list[Any]:
+    """Its elements without those of tables in its cells."""
+    return [one for one in table.iter(*tags) if next(one.iterancestors("table", _WAS_TABLE)) is table]
+
+
 def _prepare_table(table: Any, name: str) -> None:
-    """A table of data gets a cell in every place; one that only arranges others becomes blocks."""
+    """A table of data gets a cell in every place; one that only arranges others, or names facts, becomes blocks."""
     for foot in [*table.iterchildren("tfoot")]:
         table.append(foot)
-    rows = [*table.iter("tr")]
+    rows, inner = _own(table, "tr"), [*table.iterdescendants("table")]
     has_blocks = any(True for _ in table.iter("h1", "h2", "h3", "pre", _WAS_TABLE))
-    if any(sum(cell.tag in ("td", "th") for cell in row) > 1 for row in rows) and not has_blocks:
+    is_data = any(sum(cell.tag in ("td", "th") for cell in row) > 1 for row in rows) and not has_blocks
+    facts = [[cell for cell in row if cell.tag in ("td", "th")] for row in rows]
+    if is_data and all([cell.tag for cell in cells] == ["th", "td"] for cells in facts):
+        for head, value in facts:
+            head.tail = ": "
+            head.tag = value.tag = "span"
+    elif is_data and (not inner or _own(table, "th")):
+        for part in inner:
+            said = show_rows([_text_of(cell) for cell in row] for row in part.iter("tr"))
+            part.tag = "div"
+            part[:] = []
+            part.text = said
         fill_spans(name, rows, ("td", "th"), "colspan", "rowspan")
         return
-    for element in [*table.iter("thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup")]:
+    for element in _own(table, "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup"):
         element.tag = "div"
     table.tag = _WAS_TABLE
 
@@ -164,4 +207,8 @@ def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, d
 
 
 def _span(written: str) -> int:
-    return max(1, min(int(written), _MOST_SPANNED)) if written.strip().isdigit() else 1
+    return max(1, min(_whole(written, 1), _MOST_SPANNED))
+
+
+def _whole(written: str, otherwise: int) -> int:
+    return int(written) if re.fullmatch(r"\s*-?\d{1,9}\s*", written) else otherwise

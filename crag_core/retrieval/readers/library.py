@@ -15,10 +15,10 @@ from typing import Any
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
-from crag_core.retrieval.readers.html import prepare_html
+from crag_core.retrieval.readers.html import declared_charset, prepare_html
 from crag_core.retrieval.readers.mail import prepare_mail
 from crag_core.retrieval.readers.office import NOTES, prepare_open, prepare_slides, prepare_word
-from crag_core.retrieval.readers.packages import Package, check_entities
+from crag_core.retrieval.readers.packages import Package, check_entities, parse_xml
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
     MAX_MEMBERS,
@@ -26,8 +26,8 @@ from crag_core.retrieval.readers.page import (
     MAX_UNPACKED,
     Page,
 )
-from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables
-from crag_core.retrieval.readers.text import join_blocks, normalise_text
+from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables, show_rows
+from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text
 from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
@@ -41,6 +41,11 @@ _HTML = (".htm", ".html", ".xhtml")
 _READ_AS_TYPE = {".geojson": "application/json", ".xhtml": "text/html"}
 # Obfuscation of fonts, which does not concern the text.
 _FONTS_ONLY = ("http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC")
+_UNDERLINED = re.compile(r"(?m)(?<![^\n]\n)^(?![#>|*+-])(\S[^|\n]*)\n(={2,}|-{3,})$")
+# As notebooks and Markdown have them, with the frame that pandas puts around it.
+_HTML_TABLE = re.compile(
+    r"(?is)(?:<div>\s*)?(?:<style\b[^<]*</style>\s*)?<table\b(?:(?!<table\b).)*?</table>(?:\s*<p>[^<]*</p>)?(?:\s*</div>)?"
+)
 _LINK = re.compile(
     r"(!?)\[((?:[^\[\]\\\n]|\\.)*)\]\((?:<[^>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)(?: \"[^\"\n]*\")?\)"
 )
@@ -58,6 +63,7 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         package.check_xml()
         if extension == ".epub":
             _refuse_locked(package)
+            content, left_out = package.parsed(_prepare_chapters)
         elif extension in _WORKBOOKS:
             return package.parsed(read_workbook)
         elif extension in _PREPARE:
@@ -71,7 +77,12 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         content = prepare_mail(content)
     elif not content.startswith(b"\xd0\xcf\x11\xe0") and b"\x00" not in content[:4096]:
         check_entities(content, name)
-        content = decode_text(content).encode("utf-8", "ignore")
+        text = decode_text(content, declared_charset(content))
+        content = re.sub(r"\A\s*<\?xml[^>]*\?>\s*", "", text).encode("utf-8", "ignore")
+        if extension == ".xml":
+            content = _show_attributes(content)
+        elif extension == ".ipynb":
+            content = re.sub(rb"\\u001b\[[0-9;]*m", b"", content)  # colours
     document = _extract(content, name)
     pages = [*_split_pages(document, extension, title)]
     if extension == ".epub" and pages[0].text:
@@ -88,6 +99,32 @@ def _refuse_locked(package: Package) -> None:
         methods = [method.get("Algorithm", "") for method in data.iterchildren("{*}EncryptionMethod")]
         if not methods or any(method not in _FONTS_ONLY for method in methods):
             raise package.locked("a book with copy protection (DRM), and its text is encrypted")
+
+
+def _prepare_chapters(package: Package) -> tuple[bytes, list[str]]:
+    changed, lost = {}, dict[str, None]()
+    for part in package.names:
+        if part.lower().endswith((".xhtml", ".html", ".htm")):
+            _, changed[part], left_out = prepare_html(package.read(part), package.name)
+            lost |= dict.fromkeys(left_out)
+    return package.replaced(changed), [*lost]
+
+
+def _show_attributes(content: bytes) -> bytes:
+    """XML with the attributes of each element before its text; what is no XML as it is."""
+    from lxml import etree
+
+    try:
+        root = parse_xml(content)
+    except etree.XMLSyntaxError:
+        return content
+    for element in root.iter():
+        said = "; ".join(
+            f"{key.rpartition('}')[2]}: {value}" for key, value in element.items() if "://www.w3" not in key
+        )
+        element.text = f"{said} {element.text or ''}" if said else element.text
+        element.attrib.clear()
+    return bytes(etree.tostring(root, encoding="utf-8"))
 
 
 def _head(book: Any) -> str:
@@ -211,8 +248,7 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
     elif extension in _MAILS:
         head = re.sub(r"(?m)^\*\*Message-ID\*\*: .*\n\n?", "", document.content, count=1)
         shown = show_markdown(re.sub(r"\A\*\*Subject\*\*: ", "# ", head))
-        # The text of a mail that is attached is read; its file has no name.
-        has_files = re.search(r"(?ms)^Attachments:\n.*^ (?!unnamed \()\S", shown)
+        has_files = re.search(r"(?m)^Attachments:$", shown)
         yield Page(shown, None, "the attached files" if has_files else "")
     else:
         body = show_markdown(document.content)
@@ -225,9 +261,34 @@ _MAILS = (".eml", ".msg")
 _SLIDES = (".odp", ".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", ".pot", ".key")
 
 
+def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
+    """A single line break means a space there as well, headings keep their marks, and rows of tables get headers."""
+    text = outside_code(normalise_text(decode_text(content)), lambda part: _show_html_tables(_without_comments(part)))
+    return (Page(show_markdown_tables(join_lines(outside_code(text, _mark_headings)))),)
+
+
+def _without_comments(text: str) -> str:
+    first, *rest = text.split("<!--")
+    return first + "".join(part.partition("-->")[2] if "-->" in part else f"<!--{part}" for part in rest)
+
+
+def _mark_headings(text: str) -> str:
+    """Underlined lines become headings with marks."""
+    return _UNDERLINED.sub(lambda found: f"{'#' if found[2][0] == '=' else '##'} {found[1]}", text)
+
+
+def _show_html_tables(text: str) -> str:
+    return _HTML_TABLE.sub(lambda found: f"\n\n{_show_html_table(found[0])}\n\n", text)
+
+
+def _show_html_table(written: str) -> str:
+    _, root, _ = prepare_html(written.encode(), "a table")
+    return show_rows([" ".join("".join(cell.itertext()).split()) for cell in row] for row in root.iter("tr"))
+
+
 def show_markdown(text: str) -> str:
     """Markdown without links, pictures, emphasis and escapes, its tables as rows with their headers."""
-    return normalise_text(outside_code(show_markdown_tables(text), _show_plain))
+    return normalise_text(outside_code(show_markdown_tables(_show_html_tables(text)), _show_plain))
 
 
 def _show_plain(text: str) -> str:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import base64
 import email
 import email.policy
+import re
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from email.message import Message
 
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.html import prepare_html
 from crag_core.retrieval.readers.text import join_lines, normalise_text
+
+# Where a mail program wrapped a paragraph; "-- " stands above a signature (RFC 3676).
+_SOFT_BREAK = re.compile(r"(?<!\n--) \r?\n(?=[^\s>])")
 
 
 def prepare_mail(content: bytes) -> bytes:
@@ -19,8 +25,28 @@ def prepare_mail(content: bytes) -> bytes:
         inner = part.get_payload()
         if isinstance(inner, list):
             inner[:] = [one for one in inner if not isinstance(one, Message) or _prepare(one)]
+            if part.get_content_type() == "message/rfc822" and isinstance(inner[0], Message):
+                inner.insert(0, _unfold(part, inner[0]))
     _prepare(mail)
     return mail.as_bytes()
+
+
+def _unfold(part: Message, mail: Message) -> Message:
+    """Makes a mail inside another a text of that; its head as a text."""
+    names = ("Subject", "From", "To", "Date")
+    head = Message()
+    _write(head, "text/plain", "\n\n".join(f"{name}: {_decoded(mail[name])}" for name in names if mail[name]))
+    for header in ("Content-Type", "Content-Disposition", "Content-Transfer-Encoding"):
+        del part[header]
+    part["Content-Type"] = "multipart/mixed"
+    return head
+
+
+def _decoded(written: str) -> str:
+    try:
+        return " ".join(str(make_header(decode_header(written))).split())
+    except (LookupError, ValueError, HeaderParseError):
+        return str(written)
 
 
 def _prepare(part: Message) -> bool:
@@ -36,12 +62,19 @@ def _prepare(part: Message) -> bool:
     declared = str(part.get_param("charset", "") or "")
     if kind == "text/html":
         _, root, _ = prepare_html(written, "the mail", declared)
-        shown, made = "".join(root.itertext()), etree.tostring(root, encoding="utf-8", method="html")
+        shown, made = "".join(root.itertext()), etree.tostring(root, encoding="unicode", method="html")
     else:
-        shown = join_lines(normalise_text(decode_text(written, declared)))
-        made = shown.replace("\n", "\n\n").encode()
-    part.set_payload(base64.encodebytes(made).decode())
+        text = decode_text(written, declared)
+        if str(part.get_param("format", "")).lower() == "flowed":
+            text = _SOFT_BREAK.sub(" ", text)
+        shown = join_lines(normalise_text(text))
+        made = shown.replace("\n", "\n\n")
+    _write(part, kind, made)
+    return bool(shown.strip()) or kind == "text/plain"
+
+
+def _write(part: Message, kind: str, text: str) -> None:
+    part.set_payload(base64.encodebytes(text.encode("utf-8", "ignore")).decode())
     for header in ("Content-Type", "Content-Transfer-Encoding"):
         del part[header]
     part["Content-Type"], part["Content-Transfer-Encoding"] = f"{kind}; charset=utf-8", "base64"
-    return bool(shown.strip()) or kind == "text/plain"

@@ -14,7 +14,7 @@ from crag_core.retrieval.readers.html import CROSSED_OUT, fill_spans
 from crag_core.retrieval.readers.packages import Package, attribute, local, relations
 from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count
 from crag_core.retrieval.readers.tables import show_rows
-from crag_core.retrieval.readers.text import raise_figures
+from crag_core.retrieval.readers.text import raise_figures, show_number
 from crag_core.retrieval.readers.workbook import show_value
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -63,23 +63,6 @@ def _on_one_line(formula: Any) -> str:
         return ("√" if local(formula) == "rad" else "") + "".join(parts)
     parts = [part if re.fullmatch(r"[\w.,]+", part) else f"({part})" for part in parts if part]
     return _JOINED[local(formula)].join(parts)
-
-
-def show_number(number: int, kind: str) -> str:
-    """As a list of Word counts: "lowerRoman", "upperLetter" and the like; others in figures."""
-    shown = f"{number:02}" if kind == "decimalZero" else str(number)
-    if not 0 < number < 10_000:
-        return shown
-    if kind.endswith("Letter"):
-        shown = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif kind.endswith("Roman"):
-        shown = ""
-        for value, letters in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), _ROMAN, strict=True):
-            shown, number = shown + letters * (number // value), number % value
-    return shown.upper() if kind.startswith("upper") else shown
-
-
-_ROMAN = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 
 
 def _text(element: Any) -> str:

@@ -66,8 +66,12 @@ def show_rows(rows: Iterable[Sequence[str]]) -> str:
             block = list(run)
             width = max(map(len, block))
             block = [row + [""] * (width - len(row)) for row in block]
-            for columns in _split_columns(block):
-                text, header = _show_block(block, columns, header)
+            parts = _split_columns(block)
+            # Two columns beside a form are one too.
+            cut = [_cut(block, columns) for columns in parts if len(columns) == 2]
+            are_forms = len(parts) > 1 and len(cut) == len(parts) and any(map(_is_form, cut))
+            for columns in parts:
+                text, header = _show_block(block, columns, header, are_forms)
                 shown.append(text)
     return "\n\n".join(filter(None, shown))
 
@@ -91,8 +95,12 @@ def _names_rows(block: Rows, column: int) -> bool:
     return bool(below) and all(_shape(cell) == "text" for cell in below)
 
 
-def _show_block(block: Rows, columns: list[int], above: Header) -> tuple[str, Header]:
-    rows = [row for row in ([row[column] for column in columns] for row in block) if any(row)]
+def _cut(block: Rows, columns: list[int]) -> Rows:
+    return [row for row in ([row[column] for column in columns] for row in block) if any(row)]
+
+
+def _show_block(block: Rows, columns: list[int], above: Header, is_form: bool) -> tuple[str, Header]:
+    rows = _cut(block, columns)
     lines = []
     # Titles: one cell, often merged over the table, above the real header.
     while rows and _is_line(rows[0]):
@@ -100,7 +108,7 @@ def _show_block(block: Rows, columns: list[int], above: Header) -> tuple[str, He
     if not rows:
         return "\n".join(lines), above
     is_known = all(column in above and above[column][1] == columns for column in columns)
-    if _is_form(rows) and not is_known:
+    if (is_form or _is_form(rows)) and not is_known:
         return "\n".join([*lines, *(_show_fact(row) for row in rows)]), above
     # Names below names, without a title between, look like a header and are the next rows of the same table.
     goes_on = not lines and is_known and all(_shape(cell) == "text" for row in rows for cell in row)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables, show_rows
+from crag_core.retrieval.readers.tables import show_rows
 
 _NOT_TEXT = re.compile("[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f\xad\ufeff\u200b\u2060\ud800-\udfff]")
 # One way to write what people cannot tell apart, so that it is found: spaces, hyphens, letters drawn as one.
@@ -25,32 +25,16 @@ _STARTS_ITEM = re.compile(
 _MARK = r"(?:-|\(?\w{1,4}[.)]|\d+(?:\.\d+)+)"
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _NUMBER = re.compile(r"[-+(]?[$€£]?\d[\d.,:/%)-]*$")
-_UNDERLINED = re.compile(r"(?m)(?<![^\n]\n)^(?![#>|*+-])(\S[^|\n]*)\n(={2,}|-{3,})$")
 _WIDE = ("W", "F")
 # Narrower text is a list, a poem, an address or a table column as often as prose: its line breaks stay.
 _NARROWEST_PROSE = 40
 _FULL_LINE = 0.85
+_ROMAN = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 _DELIMITERS = ",;\t|"
 
 
 def read_text(content: bytes, name: str) -> tuple[Page, ...]:
     return (Page(join_lines(normalise_text(decode_text(content)))),)
-
-
-def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
-    """A single line break means a space there as well, headings keep their marks, and rows of tables get headers."""
-    text = outside_code(normalise_text(decode_text(content)), _without_comments)
-    return (Page(show_markdown_tables(join_lines(outside_code(text, _mark_headings)))),)
-
-
-def _without_comments(text: str) -> str:
-    first, *rest = text.split("<!--")
-    return first + "".join(part.partition("-->")[2] if "-->" in part else f"<!--{part}" for part in rest)
-
-
-def _mark_headings(text: str) -> str:
-    """Underlined lines become headings with marks."""
-    return _UNDERLINED.sub(lambda found: f"{'#' if found[2][0] == '=' else '##'} {found[1]}", text)
 
 
 def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
@@ -59,15 +43,27 @@ def read_csv(content: bytes, name: str) -> tuple[Page, ...]:
     # Excel writes the delimiter into a first line.
     told = re.match(rf"sep=([{_DELIMITERS}])\n", text)
     delimiter = told[1] if told else _find_delimiter(text)
+    text = text[told.end() if told else 0 :]
+    notes = _notes_above(text, delimiter)
     try:
-        lines = io.StringIO(text[told.end() if told else 0 :], newline="")
+        lines = io.StringIO(text[len(notes) :], newline="")
         rows = [*csv.reader(lines, delimiter=delimiter, skipinitialspace=True)]
     except csv.Error as error:
         raise DocumentRefused(
             f"{name}: expected rows of comma-separated values, found {error}.",
             hint="Open it in a spreadsheet program and export it as CSV again, or rename it to .txt.",
         ) from error
-    return (Page(show_rows(rows)),)
+    return (Page(notes + show_rows(rows)),)
+
+
+def _notes_above(text: str, delimiter: str) -> str:
+    """Lines that begin with "#", but for one that names the columns of the figures below it."""
+    above = re.match(r"(?:#.*\n)*", text)
+    notes = (above[0] if above else "").splitlines(keepends=True)
+    below = text[sum(map(len, notes)) :].partition("\n")[0]
+    if notes and any(map(str.isdigit, below)) and notes[-1].count(delimiter) == below.count(delimiter):
+        notes.pop()
+    return "".join(notes)
 
 
 def _find_delimiter(text: str) -> str:
@@ -121,6 +117,20 @@ def raise_figures(before: str, text: str) -> str:
     return text.translate(_RAISED) if before[-1:].isdigit() and text.strip("+-\u2212").isdigit() else text
 
 
+def show_number(number: int, kind: str) -> str:
+    """As a list of Word counts: "lowerRoman", "upperLetter" and the like; others in figures."""
+    shown = f"{number:02}" if kind == "decimalZero" else str(number)
+    if not 0 < number < 10_000:
+        return shown
+    if kind.endswith("Letter"):
+        shown = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
+    elif kind.endswith("Roman"):
+        shown = ""
+        for value, letters in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), _ROMAN, strict=True):
+            shown, number = shown + letters * (number // value), number % value
+    return shown.upper() if kind.startswith("upper") else shown
+
+
 def join_blocks(blocks: Iterable[str]) -> str:
     """Paragraphs with a blank line between; items of one list stand under one another, as in Markdown."""
     text = "\n\n".join(filter(None, blocks))
@@ -154,12 +164,13 @@ def _continues(previous: str, line: str, full: int) -> bool:
 
 
 def glue_lines(left: str, right: str) -> str:
-    """With a space between, except between Chinese or Japanese letters."""
+    """With a space between, except between Chinese or Japanese letters and after a hyphen."""
     return f"{left}{_gap(left, right)}{right}"
 
 
 def _gap(left: str, right: str) -> str:
-    return "" if _is_wide(left[-1]) and _is_wide(right[0]) else " "
+    is_broken = re.search(r"\w-$", left) and right[0].islower()
+    return "" if is_broken or (_is_wide(left[-1]) and _is_wide(right[0])) else " "
 
 
 def is_row(line: str) -> bool:
