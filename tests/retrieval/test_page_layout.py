@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from crag_core.retrieval.readers.page import Page
 from crag_core.retrieval.readers.pdf import Line, _mend, by_columns, find_spacing, flow_lines, read_pdf
-from tests.retrieval.printed import draw
+from tests.retrieval.printed import assemble, draw
 
 FULL = "This line of prose is as wide as the column of the page and so it goes on"
 
@@ -31,6 +32,86 @@ def test_gaps_headings_and_larger_type_stand_apart() -> None:
     assert flow(title, heading, place(FULL, 688), place(FULL, 676), gap) == [
         *[title.text, "", heading.text, "", f"{FULL} {FULL}", "", FULL]
     ]
+
+
+FONT = b"<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
+
+
+def read_drawn(drawing: bytes, *marks: bytes, page: bytes = b"", catalogue: bytes = b"") -> tuple[Page, ...]:
+    """`marks` are annotations, objects from 5 on."""
+    places = b" ".join(b"%d 0 R" % at for at in range(5, 5 + len(marks)))
+    return read_pdf(
+        assemble(
+            b"<< /Type /Catalog /Pages 2 0 R /AcroForm << /Fields [%s] >> %s >>" % (places, catalogue),
+            b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Resources %s /Annots [%s] %s >>"
+            % (FONT, places, page),
+            b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawing), drawing),
+            *marks,
+        ),
+        "a.pdf",
+    )
+
+
+def write(text: str, x: float, y: float, size: float = 11, turn: str = "1 0 0 1") -> bytes:
+    return f"BT /F {size} Tf {turn} {x} {y} Tm ({text}) Tj ET\n".encode()
+
+
+def test_what_was_entered_stands_where_it_is_seen() -> None:
+    box = b"<< /Subtype /Widget /FT /Btn /T (%s) /V /Y /AS /Y /Rect [%d %d %d %d] /AP << /N << /Y null >> >> %s >>"
+    pages = read_drawn(
+        write("Insured", 80, 700) + write("North", 80, 600) + write("South", 160, 600) + write("Engine:", 60, 500),
+        box % (b"a", 60, 698, 72, 710, b""),
+        box % (b"b", 140, 598, 152, 610, b"/Ff 32768"),
+        b"<< /Subtype /Widget /FT /Ch /Ff 131072 /T (c) /V (d) /Opt [[(p) (petrol)] [(d) (diesel)]] "
+        b"/Rect [110 498 200 512] >>",
+        b"<< /Subtype /FreeText /Rect [60 400 300 420] /Contents (Approved) >>",
+        b"<< /Subtype /Text /Rect [300 700 320 720] /Contents (Really?) >>",
+    )
+    assert pages[0].text.split() == ["[x]", "Insured", "North", "[x]", "South", "Engine:", "diesel", "Approved"]
+    assert pages[0].left_out == "1 comment"
+
+
+def test_figures_above_the_line_do_not_join_those_before() -> None:
+    (page,) = read_drawn(write("It costs 12.50", 60, 700) + write("1", 125.5, 704, 6) + write("euros", 140, 700))
+    assert page.text == "It costs 12.50¹ euros"
+
+
+def test_lines_of_a_page_that_lies_on_its_side_flow() -> None:
+    lines = [FULL, FULL.replace("This", "this"), "until its end."]
+    up = b"".join(write(line, 60 + 14 * at, 60, turn="0 1 -1 0") for at, line in enumerate(lines))
+    down = b"".join(write(line, 500 - 14 * at, 700, turn="0 -1 1 0") for at, line in enumerate(lines))
+    for drawing, turn in ((up, b"90"), (down, b"270")):
+        assert read_drawn(drawing, page=b"/Rotate " + turn)[0].text == " ".join(lines)
+
+
+def test_words_that_are_broken_in_columns_drawn_row_by_row() -> None:
+    rows = (
+        ("The master decides on every", "another boat has booked it be-"),
+        ("berth and may ask a boat to", "fore. Guests pay in advance at"),
+        ("leave it within one day if", "the office, never in the bar."),
+    )
+    drawing = b"".join(
+        write(left, 60, 700 - 14 * at) + write(right, 320, 700 - 14 * at) for at, (left, right) in enumerate(rows)
+    )
+    assert "within one day if another boat has booked it before. Guests pay" in " ".join(
+        read_drawn(drawing)[0].text.split()
+    )
+
+
+def test_rows_of_words_apart_stay_rows() -> None:
+    rows = [("Berth", "Winter", "Summer"), ("B1", "eleven", "twenty"), ("B2", "twelve", "thirty")]
+    drawing = b"".join(write(c, 60 + 120 * n, 700 - 14 * at) for at, row in enumerate(rows) for n, c in enumerate(row))
+    assert read_drawn(drawing)[0].text.split("\n") == [" ".join(row) for row in rows]
+
+
+def test_a_scan_with_a_page_number_and_attached_files_are_said() -> None:
+    picture = b"q 600 0 0 800 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID x EI Q\n"
+    attached = b"/Names << /EmbeddedFiles << /Names [(a) << /F (a) /EF << >> >>] >> >>"
+    pages = read_drawn(picture + write("Page 2", 60, 20), catalogue=attached)
+    assert [(page.number, page.left_out) for page in pages] == [
+        (1, "little text, mostly a picture"), (None, "1 attached file")
+    ]  # fmt: skip
 
 
 def test_list_items_keep_their_hanging_lines() -> None:

@@ -218,6 +218,49 @@ def test_html_totals_below_that_are_written_above() -> None:
     assert read(page, "a.html") == "A: one; B: 3\nA: all; B: 3"
 
 
+def test_html_lists_with_the_numbers_that_they_show() -> None:
+    page = b"<ol start=5><li>V<li>VI</ol><ol type=a start=3><li>x</ol><ol reversed><li>2<li>1</ol>"
+    page += b"<ol><li value=9><p>y</ol>"
+    assert read(page, "a.html").split("\n\n") == ["5. V\n6. VI", "c. x", "2. 2", "1. 1", "9. y"]
+
+
+def test_html_tables_in_others_and_tables_of_facts() -> None:
+    inner = b"<table><tr><th>Route<th>Price<tr><td>R1<td>8.40</table>"
+    assert read(b"<table><tr><td>%s<td>beside</table>" % inner, "a.html") == "Route: R1; Price: 8.40\n\nbeside"
+    assert read(b"<table><tr><th>Pier<th>Fares<tr><td>N<td>%s</table>" % inner, "a.html") == (
+        "Pier: N; Fares: Route: R1; Price: 8.40"
+    )
+    facts = b"<table><tr><th>Name<td>Ada<tr><th>Phone<td>0471 220</table>"
+    assert read(facts, "a.html") == "Name: Ada\n\nPhone: 0471 220"
+
+
+def test_tables_of_html_in_markdown_and_notebooks() -> None:
+    table = '<table border=\\"1\\"><tr><th>Pier</th><th>Depth</th></tr><tr><td>N</td><td>4</td></tr></table>'
+    assert read(f"# A\n\n{table}\n\nB".encode(), "a.md").split() == ["#", "A", "Pier:", "N;", "Depth:", "4", "B"]
+    output = f'{{"output_type":"execute_result","data":{{"text/html":["<div>{table}</div>"]}}}}'
+    error = '{"output_type":"error","ename":"E","evalue":"bad","traceback":["\\u001b[31mE\\u001b[0m"]}'
+    cell = f'{{"cell_type":"code","metadata":{{}},"source":["x"],"outputs":[{output},{error}]}}'
+    shown = read(f'{{"nbformat":4,"nbformat_minor":5,"metadata":{{}},"cells":[{cell}]}}'.encode(), "a.ipynb")
+    assert "\n\nPier: N; Depth: 4\n\n" in shown and "[31m" not in shown
+
+
+def test_attributes_of_xml_are_read_in_its_encoding() -> None:
+    written = '<?xml version="1.0" encoding="iso-8859-1"?><berths><berth no="B1" fee="11">Fähre</berth></berths>'
+    assert read(written.encode("latin-1"), "a.xml") == "# berths\n\n## berth\n\nno: B1; fee: 11 Fähre"
+
+
+def test_notes_above_a_csv() -> None:
+    assert read(b"# made 2024, by us\n# in euros\nroute,price\nR1,8", "a.csv") == (
+        "# made 2024, by us\n# in euros\nroute: R1; price: 8"
+    )
+    assert read(b"#,price\nR1,8", "a.csv") == "#: R1; price: 8"
+
+
+def test_a_word_that_is_broken_at_its_hyphen_stays_whole() -> None:
+    line = "The office opens on every day of the week and is closed in winter for twenty-"
+    assert read(f"{line}\nfour {line[4:-7]}.\n".encode(), "a.txt") == f"{line}four {line[4:-7]}."
+
+
 def test_markdown_of_other_styles() -> None:
     written = (
         "---\ntitle: T\n---\n\nRules\n=====\n\nFees\n----\n\nBerth | Winter\n:--|--:\nB1 | 11\n\n"

@@ -82,11 +82,27 @@ def test_attachments_are_named_and_said_to_be_left_out() -> None:
     assert page.left_out == "the attached files"
 
 
-def test_the_text_of_a_mail_in_a_mail() -> None:
-    inner, outer = make_mail("inner", "inner text"), make_mail("outer", "outer text")
+def test_a_mail_in_a_mail_is_read_where_it_stands_with_its_head_and_files() -> None:
+    inner, outer = make_mail("=?utf-8?Q?F=C3=A4hre?=", "inner text"), make_mail("outer", "outer text")
+    inner.add_attachment(b"%PDF", maintype="application", subtype="pdf", filename="plan.pdf")
     outer.add_attachment(inner)
+    behind = EmailMessage()
+    behind.set_content("behind")
+    outer.attach(behind)
     (page,) = read_document(bytes(outer), "a.eml")
-    assert page.text.startswith("# outer") and "outer text\n\ninner text" in page.text and not page.left_out
+    head = "Subject: Fähre\n\nFrom: Ada Berg <ada@example.org>\n\nTo: crew@example.org\n\nDate: Thu, 04 Mar"
+    assert page.text.startswith("# outer") and f"outer text\n\n{head}" in page.text
+    assert "+0000\n\ninner text\n\nbehind\n\nAttachments:\n\n plan.pdf (4B)" in page.text
+    assert page.left_out == "the attached files"
+
+
+def test_paragraphs_that_a_mail_program_wrapped_and_text_that_it_crossed_out() -> None:
+    text = b"We meet on the \r\npier. \r\n> Who? \r\n-- \r\nAda"
+    assert read(HEAD + b"Content-Type: text/plain; format=flowed\r\n\r\n" + text).split("\n\n")[1:] == [
+        *["We meet on the pier.", "> Who?", "--", "Ada"]
+    ]
+    page, remark = read_document(HEAD + b"Content-Type: text/html\r\n\r\n<p>It is <del>3</del> 4.</p>", "a.eml")
+    assert page.text.endswith("It is 4.") and remark.left_out == "crossed-out text"
 
 
 def test_lines_of_plain_text_stay_apart_but_where_it_was_wrapped() -> None:

@@ -11,11 +11,11 @@ from pptx.util import Inches
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.readers.page import Page
-from tests.retrieval.made_files import make_book, make_chapter, make_open, make_slides, save
+from tests.retrieval.made_files import NAMESPACES, make_book, make_chapter, make_open, make_slides, rezip, save
 
 
 def read(content: bytes, name: str) -> str:
-    return "\n\n".join(page.text for page in read_document(content, name))
+    return "\n\n".join(page.text for page in read_document(content, name) if page.text)
 
 
 # --- slides ---------------------------------------------------------------------------------------------------------
@@ -120,6 +120,39 @@ def test_open_presentations() -> None:
     assert page == Page("# Times\n\n- Nine\n- Noon\n\nNotes:\nSmile.", 1)
 
 
+def test_open_files_without_what_is_hidden_and_that_is_said() -> None:
+    title = '<draw:frame presentation:class="title"><draw:text-box><text:p>{}</text:p></draw:text-box></draw:frame>'
+    pages = f"<draw:page>{title.format('One')}<draw:frame><draw:object/></draw:frame></draw:page>"
+    pages += f'<draw:page draw:style-name="h">{title.format("Secret")}</draw:page>'
+    styles = (
+        '<style:style style:name="h"><style:drawing-page-properties presentation:visibility="hidden"/></style:style>'
+    )
+    assert read_document(make_open("presentation", pages, styles), "a.odp") == (
+        Page("# One", 1), Page("", None, "1 hidden slide, 1 chart or object")
+    )  # fmt: skip
+    cells = "<table:table-row><table:table-cell><text:p>{}</text:p></table:table-cell></table:table-row>".format
+    row = cells("</text:p></table:table-cell><table:table-cell><text:p>".join(["{}", "{}", "{}"]))
+    columns = '<table:table-column/><table:table-column table:visibility="collapse"/><table:table-column/>'
+    sheet = "".join([columns, row.format("Berth", "Margin", "Fee"), row.format("B1", "4", "20")])
+    shown, remark = read_document(
+        make_open("spreadsheet", f'<table:table table:name="S">{sheet}</table:table>'), "a.ods"
+    )
+    assert (shown.text, remark.left_out) == ("# S\n\nBerth: B1; Fee: 20", "1 hidden column")
+
+
+def test_open_text_of_margins_above_the_line_and_crossed_out() -> None:
+    looks = "<style:style style:name='{}'><style:text-properties style:text-{}/></style:style>".format
+    styles = looks("up", "position='super 58%'") + looks("out", "line-through-style='solid'")
+    body = (
+        '<text:p>10<text:span text:style-name="up">6</text:span> or <text:span text:style-name="out">5</text:span>'
+        '<text:hidden-text text:is-hidden="true">x</text:hidden-text> N</text:p>'
+    )
+    margin = "<style:master-page><style:header><text:p>Contract K-7</text:p></style:header></style:master-page>"
+    margins = f"<office:document-styles {NAMESPACES}>{margin}</office:document-styles>"
+    shown, remark = read_document(rezip(make_open("text", body, styles), {"styles.xml": margins}), "a.odt")
+    assert (shown.text, remark.left_out) == ("10⁶ or N\n\nContract K-7", "1 crossed-out text")
+
+
 # --- rich text ------------------------------------------------------------------------------------------------------
 
 
@@ -141,6 +174,8 @@ def test_open_presentations() -> None:
          "- first\n\n- second\n\n3. third"),
         (rb"{\stylesheet{\s0 Normal;}{\s2\outlinelevel1 \'dcberschrift 2;}{\s1 heading 1;}}\s1\outlinelevel0"
          rb" Top\par\pard\s2\outlinelevel1 Below\par\pard Text", "# Top\n\n## Below\n\nText"),
+        (rb"10{\super 6} N, 12.50\super 1\nosupersub  m{\super 2}", "10⁶ N, 12.50¹ m2"),
+        (rb"It is {\strike 3}{\deleted 5} 4", "It is 4"),
         (rb"{\info{\author Me}{\title T}}{\*\annotation hm}text", "text"),
         (rb"before\par\trowd\cellx1\cellx2\intbl Route\cell Price\cell\row\trowd\cellx1\cellx2\intbl R1\par late\cell"
          rb" 8.40\cell\row\pard after", "before\n\nRoute: R1 late; Price: 8.40\n\nafter"),
@@ -218,6 +253,20 @@ def test_chapters_in_the_order_of_reading() -> None:
     assert read(make_book(chapters, order, items), "a.epub").split("\n\n") == [
         *["# Northern Harbours", "Author: Ada Berg", "# One", "The ferry.", "## Two", "Route: R1; Price: 8.40"]
     ]
+
+
+def test_chapters_are_read_as_pages_are() -> None:
+    chapter = make_chapter(
+        '<table><tr><th rowspan="2">Pier</th><th colspan="2">Summer</th></tr><tr><th>Day</th><th>Week</th></tr>'
+        "<tr><td>North</td><td>20</td><td>120</td></tr></table><p>10<sup>6</sup> or <del>5</del><img "
+        'alt="The pier from above"/></p>'
+    )
+    page, remark = read_document(make_book({"a.xhtml": chapter}, ORDER, item("a", "a.xhtml")), "a.epub")
+    assert page.text.split("\n\n")[2:] == [
+        "Pier: North; Summer Day: 20; Summer Week: 120",
+        "10⁶ or The pier from above",
+    ]
+    assert remark.left_out == "crossed-out text"
 
 
 @pytest.mark.parametrize("is_font", [True, False])

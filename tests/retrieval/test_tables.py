@@ -37,6 +37,9 @@ from crag_core.retrieval.readers.tables import show_markdown_tables, show_rows
         ("Route,Price,,Ship,Crew|R1,8.4,,Ada,12||R3,7||Harbours|Name,Depth|Kelderport,11",
          "Route: R1; Price: 8.4\n\nShip: Ada; Crew: 12\n\nRoute: R3; Price: 7\n\n"
          "Harbours\nName: Kelderport; Depth: 11"),
+        ("Name,Ulla,,Date,2024-05-04|Boat,Thrift,,Length,9 m",
+         "Name: Ulla\nBoat: Thrift\n\nDate: 2024-05-04\nLength: 9 m"),
+        ("Day,Min|Monday,\u22122|Friday,3", "Day: Monday; Min: \u22122\nDay: Friday; Min: 3"),
         ("Author:,Ann|State:,draft", "Author: Ann\nState: draft"),
     ],
 )  # fmt: skip

@@ -55,6 +55,9 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter()), *links, *crossed_out]:
         if element.getparent() is not None:
             element.drop_tree()
+    for item in [*root.iter("li")]:
+        if not item.getchildren() and not _text_of(item):
+            item.drop_tree()
     for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
     for button in root.iter("button"):

@@ -15,7 +15,7 @@ from typing import Any
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
-from crag_core.retrieval.readers.html import declared_charset, prepare_html
+from crag_core.retrieval.readers.html import CROSSED_OUT, declared_charset, prepare_html
 from crag_core.retrieval.readers.mail import prepare_mail
 from crag_core.retrieval.readers.office import NOTES, prepare_open, prepare_slides, prepare_word
 from crag_core.retrieval.readers.packages import Package, check_entities, parse_xml
@@ -27,7 +27,7 @@ from crag_core.retrieval.readers.page import (
     Page,
 )
 from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables, show_rows
-from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text
+from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text, raise_figures
 from crag_core.retrieval.readers.workbook import read_workbook
 
 _PREPARE = {
@@ -72,9 +72,9 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
     elif extension in _HTML:
         title, content, left_out = _prepare_page(content, name)
     elif extension == ".rtf":
-        content = _prepare_rich(content)
+        content, left_out = _prepare_rich(content)
     elif extension == ".eml":
-        content = prepare_mail(content)
+        content, left_out = prepare_mail(content)
     elif not content.startswith(b"\xd0\xcf\x11\xe0") and b"\x00" not in content[:4096]:
         check_entities(content, name)
         text = decode_text(content, declared_charset(content))
@@ -139,18 +139,19 @@ def _prepare_page(content: bytes, name: str) -> tuple[str, bytes, list[str]]:
     return title, etree.tostring(root, encoding="utf-8", method="html"), left_out
 
 
-def _prepare_rich(content: bytes) -> bytes:
+def _prepare_rich(content: bytes) -> tuple[bytes, list[str]]:
     """RTF without the marks of bold, and in UTF-8 where the library would lose letters: of two code units, and without
-    an escape."""
+    an escape; without what is crossed out, which is told in words."""
     if rb"\bin" in content:
-        return content
+        return content, []
+    content, crossed_out = re.subn(rb"\{[^{}]*\\(?:deleted|striked?)(?![a-z0-9])[^{}]*\}", b"", content)
     try:
         content.decode()
     except UnicodeDecodeError:
         content = re.sub(rb"[\x80-\xff]", lambda found: b"\\'%02x" % found[0][0], content)
     for written, read in _READ_AS:
         content = written.sub(read, content)
-    return content
+    return content, [CROSSED_OUT] * bool(crossed_out)
 
 
 def _decode_units(found: re.Match[bytes]) -> bytes:
@@ -162,6 +163,10 @@ _READ_AS: list[tuple[re.Pattern[bytes], Any]] = [
     (re.compile(rb"\\u(-?\d+)\??\\u(-\d+)\??(?<=.)"), _decode_units),
     (re.compile(rb"\\(?:b|i|ul|strike|listtext|pntext)\d?(?![a-z0-9*-])(?: |\r?\n)?"), rb""),
     (re.compile(rb"\\(?:page|sect|column)(?![a-z0-9])"), rb"\\par"),
+    (
+        re.compile(rb"(?<=\d)(\{?\\super ?)(\d+)"),
+        lambda found: found[1] + raise_figures("1", found[2].decode()).encode(),
+    ),
     (re.compile(rb"(?<!\\)\\~"), rb" "),
     (re.compile(rb"(?<!\\)\\_"), rb"-"),
 ]

@@ -15,20 +15,22 @@ from crag_core.retrieval.readers.html import prepare_html
 from crag_core.retrieval.readers.text import join_lines, normalise_text
 
 # Where a mail program wrapped a paragraph; "-- " stands above a signature (RFC 3676).
-_SOFT_BREAK = re.compile(r"(?<!\n--) \r?\n(?=[^\s>])")
+_SOFT_BREAK = re.compile(r"(?<!\n--) \r?\n(?=[^\s>])(?!--\s)")
 
 
-def prepare_mail(content: bytes) -> bytes:
+def prepare_mail(content: bytes) -> tuple[bytes, list[str]]:
+    """What was left out is told in words."""
+    lost = dict[str, None]()
     # The newer policy of the standard library fails on headers that real mails have.
     mail = email.message_from_bytes(content.lstrip(b"\xef\xbb\xbf\r\n"), policy=email.policy.compat32)
     for part in [*mail.walk()]:
         inner = part.get_payload()
         if isinstance(inner, list):
-            inner[:] = [one for one in inner if not isinstance(one, Message) or _prepare(one)]
+            inner[:] = [one for one in inner if not isinstance(one, Message) or _prepare(one, lost)]
             if part.get_content_type() == "message/rfc822" and isinstance(inner[0], Message):
                 inner.insert(0, _unfold(part, inner[0]))
-    _prepare(mail)
-    return mail.as_bytes()
+    _prepare(mail, lost)
+    return mail.as_bytes(), [*lost]
 
 
 def _unfold(part: Message, mail: Message) -> Message:
@@ -49,7 +51,7 @@ def _decoded(written: str) -> str:
         return str(written)
 
 
-def _prepare(part: Message) -> bool:
+def _prepare(part: Message, lost: dict[str, None]) -> bool:
     """Whether it stays: HTML that shows nothing leaves, so that the plain text beside it is read.
 
     Raises `DocumentRefused` for elements nested too deeply.
@@ -61,7 +63,8 @@ def _prepare(part: Message) -> bool:
         return True
     declared = str(part.get_param("charset", "") or "")
     if kind == "text/html":
-        _, root, _ = prepare_html(written, "the mail", declared)
+        _, root, left_out = prepare_html(written, "the mail", declared)
+        lost |= dict.fromkeys(left_out)
         shown, made = "".join(root.itertext()), etree.tostring(root, encoding="unicode", method="html")
     else:
         text = decode_text(written, declared)

@@ -346,23 +346,26 @@ def _fill_word_table(table: Any) -> int:
 
 def _append_margins(package: Package, root: Any, body: Any) -> None:
     """Headers and footers with letters that stand nowhere else, once each, at the end."""
-    said, end = _text(root), body.find(f"{W}sectPr")
+    end = body.find(f"{W}sectPr")
     related = relations(package, "word/document.xml")
     used = dict.fromkeys(
         related.get(attribute(one, "id"), "") for one in root.iter(f"{W}headerReference", f"{W}footerReference")
     )
-    for margin in [package.parse(part) for part in used if part in package.names]:
+    margins = [package.parse(part) for part in used if part in package.names]
+    for margin in margins:
         _keep_one_way(margin)
-        for paragraph in margin.iter(f"{W}p"):
-            shown = _text(paragraph)
-            if (
-                re.search(r"[^\W\d_]{2}", shown)
-                and shown not in said
-                and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
-            ):
-                said += f" {shown}"
-                made = _paragraph(root, shown)
-                body.append(made) if end is None else end.addprevious(made)
+    for shown in _said_first(_text(root), (_text(line) for margin in margins for line in margin.iter(f"{W}p"))):
+        made = _paragraph(root, shown)
+        body.append(made) if end is None else end.addprevious(made)
+
+
+def _said_first(said: str, lines: Iterable[str]) -> Iterator[str]:
+    """Of headers and footers what has letters and stands nowhere else, once each; no page numbers."""
+    for shown in lines:
+        is_text = re.search(r"[^\W\d_]{2}", shown) and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
+        if is_text and shown not in said:
+            said += f" {shown}"
+            yield shown
 
 
 # --- PowerPoint -------------------------------------------------------------------------------------------------------
@@ -520,6 +523,7 @@ def _put_table(data: Any, rows: Iterator[list[str]]) -> None:
 # --- OpenDocument -----------------------------------------------------------------------------------------------------
 
 
+_HIDDEN = ("collapse", "filter")
 _GONE = "gone"  # until it is taken out, whereas the text behind it stays
 
 
@@ -531,19 +535,32 @@ def prepare_open(package: Package) -> Prepared:
     manifest = "META-INF/manifest.xml"
     if manifest in package.names and any(True for _ in package.parse(manifest).iter("{*}encryption-data")):
         raise package.locked("protected with a password")
-    left_out = []
-    hidden = [one for one in root.iter() if attribute(one, "visibility") in ("collapse", "filter")]
+    lost, sheets = Counter[str](), list[str]()
     styles = {attribute(one, "name"): one for one in root.iter("{*}style")}
-    for table in [*root.iter("{*}table")]:
-        style = styles.get(attribute(table, "style-name"))
-        if style is not None and any(attribute(one, "display") == "false" for one in style):
-            hidden.append(table)
-            left_out.append(f"hidden sheet {attribute(table, 'name')}")
-    sections = [one for one in root.iter("{*}section") if attribute(one, "display") == "none"]
-    gone = sum(local(one) == "table-row" for one in hidden)
-    if gone:
-        left_out.append(f"{gone} hidden row{'s' * (gone > 1)}")
-    for element in [*hidden, *sections, *root.iter("{*}tracked-changes", "{*}annotation", "{*}table-of-content")]:
+    marked = [(one, styles.get(attribute(one, "style-name"))) for one in root.iter()]
+    hidden = [
+        one for one, _ in marked if attribute(one, "visibility") in _HIDDEN or attribute(one, "is-hidden") == "true"
+    ]
+    for element, style in marked:
+        looks = {} if style is None else {local(one): one for one in style}
+        kind = local(element)
+        if kind == "table" and any(attribute(one, "display") == "false" for one in looks.values()):
+            hidden.append(element)
+            sheets.append(f"hidden sheet {attribute(element, 'name')}")
+        elif kind == "page" and any(attribute(one, "visibility") == "hidden" for one in looks.values()):
+            hidden += element
+            lost["hidden slide"] += 1
+        elif (
+            kind == "span"
+            and attribute(looks.get("text-properties", element), "text-line-through-style", "none") != "none"
+        ):
+            hidden.append(element)
+            lost[CROSSED_OUT] += 1
+    lost["hidden row"] = sum(local(one) == "table-row" for one in hidden)
+    lost["comment"] = sum(1 for _ in root.iter("{*}annotation"))
+    lost["chart or object"] = sum(1 for _ in root.iter("{*}object"))
+    hidden += [one for one in root.iter("{*}section") if attribute(one, "display") == "none"]
+    for element in [*hidden, *root.iter("{*}tracked-changes", "{*}annotation", "{*}table-of-content")]:
         if local(element) != "table-column":
             element.tag = _GONE
     strip_elements(root, _GONE, with_tail=False)
@@ -558,6 +575,7 @@ def prepare_open(package: Package) -> Prepared:
         fill_spans(
             package.name, rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned"
         )
+        lost["hidden column"] += _hide_columns(table, space, rows)
     for page in root.iter("{*}page"):
         titles = [one for one in page.iter("{*}frame") if attribute(one, "class") == "title"][:1]
         page.set(
@@ -572,7 +590,30 @@ def prepare_open(package: Package) -> Prepared:
                 mark.text = "Notes:"
                 first.addprevious(mark)
     strip_elements(root, _GONE, with_tail=False)
-    return {"content.xml": root}, left_out
+    for text in root.iter("{*}text"):
+        _append_open_margins(package, text)
+    return {"content.xml": root}, sheets + [counted(number, what) for what, number in lost.items() if number]
+
+
+def _append_open_margins(package: Package, text: Any) -> None:
+    margins = package.parse("styles.xml").iter("{*}header", "{*}footer") if "styles.xml" in package.names else ()
+    lines = [" ".join("".join(line.itertext()).split()) for margin in margins for line in margin.iter("{*}p")]
+    for shown in _said_first(" ".join("".join(text.itertext()).split()), lines):
+        text.append(text.makeelement(text.tag.replace(":office:1.0}text", ":text:1.0}p")))
+        text[-1].text = shown
+
+
+def _hide_columns(table: Any, space: str, rows: list[Any]) -> int:
+    """Takes out the cells of hidden columns; how many columns had any."""
+    hidden, at = set[int](), 0
+    for column in table.iter(f"{space}table-column"):
+        wide = int("0" + attribute(column, "number-columns-repeated", "1"))
+        hidden |= {*range(at, at + min(wide, _MOST_REPEATED))} if attribute(column, "visibility") in _HIDDEN else set()
+        at += wide
+    cells = [(place, cell) for row in rows for place, cell in enumerate(row) if place in hidden]
+    for _, cell in cells:
+        _remove(cell)
+    return len({place for place, cell in cells if "".join(cell.itertext()).strip()})
 
 
 def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
@@ -581,6 +622,12 @@ def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
         if space.tag.endswith(":text:1.0}" + local(space)):
             space.tail = (" " if local(space) == "s" else "\t") + (space.tail or "")
             space.tag = _GONE
+    for span in root.iter("{*}span"):
+        style = styles.get(attribute(span, "style-name"))
+        if style is not None and any(attribute(one, "text-position").startswith("super") for one in style):
+            before = span.getprevious()
+            said = span.getparent().text if before is None else before.tail
+            span.text = raise_figures(said or "", span.text or "")
     for paragraph in root.iter("{*}p"):
         name = attribute(paragraph, "style-name")
         if "Title" in (name, attribute(styles[name], "parent-style-name") if name in styles else ""):

@@ -374,7 +374,7 @@ def _find_edges(lines: Sequence[Line], spacing: float) -> list[float]:
     for line in lines:
         rights[round(line.left / 4)].append(line.right)
     usual = {margin: sorted(found)[int(len(found) * 0.85)] for margin, found in rights.items() if len(found) >= 5}
-    return [max(edge, usual.get(round(line.left / 4), 0.0)) for line, edge in zip(lines, edges, strict=True)]
+    return [max(edge, usual.get(round(line.left / 4), edge)) for line, edge in zip(lines, edges, strict=True)]
 
 
 def _is_apart(line: Line, below: Line, spacing: float) -> bool:
