@@ -21,6 +21,9 @@ class RememberingEmbedder:
         self._tell = tell
         self._known: dict[str, np.ndarray[Any, Any]] = {}
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)  # its tokenizer
+
     def embed_question(self, text: str) -> Sequence[float]:
         return self.embed_texts([text])[0]
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from benchmarks.nearest import Nearest
 from benchmarks.routing import ROUTES
-from benchmarks.sets import Comparison, Question, Source, Task, make_question
+from benchmarks.sets import Comparison, Question, Source, Task, UploadsSource, make_question
 from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import as_passage, decompose
+from crag_core.retrieval.hybrid import HybridRetriever
+from crag_core.retrieval.index.store import PassageStore
 
 TOP = 6
 """Passages retrieved for a question that is routed, as the application does."""
@@ -27,6 +31,31 @@ def read_routes(source: Source) -> list[Task]:
 
 def read_everyday(source: Source) -> list[Task]:
     """As `read_routes`, and by kind of wording and of what is missing."""
+    return _by_route_and_kind(source, lambda field: _retrieved(source, field))
+
+
+def read_uploads(source: Source) -> list[Task]:
+    """As `read_everyday`, indexed and searched as by the application."""
+    assert isinstance(source, UploadsSource)
+    with TemporaryDirectory() as folder:
+        for document in source.documents():
+            name = document.file + (".csv" if "csv" in document.file else ".md")
+            (Path(folder) / name).write_text(document.text, "utf-8")
+        store = PassageStore(Path(folder) / "index", source.embedder)
+        store.ingest((path.name, path) for path in sorted(Path(folder).iterdir()) if path.is_file())
+        retriever = HybridRetriever(store)
+        found = {row["query"]: retriever.retrieve(row["query"], TOP).passages for row in source.rows}
+
+    def questions(field: str) -> tuple[Question, ...]:
+        return tuple(
+            Question(row["query"], found[row["query"]], ("",) * len(found[row["query"]]), row[field])
+            for row in source.rows
+        )
+
+    return _by_route_and_kind(source, questions)
+
+
+def _by_route_and_kind(source: Source, labelled_by: Callable[[str], tuple[Question, ...]]) -> list[Task]:
     kinds = {route: sorted({row["kind"] for row in source.rows if row["route"] == route}) for route in ROUTES}
     answered, on_topic, off_corpus = (tuple(kinds[route]) for route in ROUTES)
     comparisons = (
@@ -35,7 +64,7 @@ def read_everyday(source: Source) -> list[Task]:
         *(Comparison(f"answered, {kind}, from on topic", (kind,), on_topic, by_best=True) for kind in answered),
         *(Comparison(f"answered from on topic, {kind}", answered, (kind,), by_best=True) for kind in on_topic),
     )
-    return [Task(_retrieved(source, "route"), (), is_routing=True), Task(_retrieved(source, "kind"), comparisons)]
+    return [Task(labelled_by("route"), (), is_routing=True), Task(labelled_by("kind"), comparisons)]
 
 
 def read_pairs(source: Source) -> list[Task]:
@@ -110,6 +139,7 @@ def _holds_answer(text: str, row: dict[str, Any]) -> bool:
 READERS: dict[str, Callable[[Source], list[Task]]] = {
     "route_dev": read_routes,
     "everyday": read_everyday,
+    "uploads": read_uploads,
     "squad2_dev": read_squad,
     "pairs": read_pairs,
     "nomiracl_en_dev": read_candidates,

@@ -16,6 +16,7 @@ from benchmarks.nearest import RememberingEmbedder
 from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.split import cut_pages
 from crag_core.retrieval.readers import read_document
+from training.everyday import Asked, Everyday, is_kept_apart, read_near_misses
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,34 @@ class EverydaySource(Source):
         ]
 
 
+class UploadsSource(Source):
+    """The documents with near misses that are kept apart from training, as people would upload them, siblings too.
+
+    Of each some questions that it answers and some that it nearly does, every other one in casual wording; and the
+    everyday questions that are about something else.
+    """
+
+    def documents(self) -> list[Everyday]:
+        return [one for one in read_near_misses(self._folder) if is_kept_apart(one)]
+
+    def _read(self, name: str) -> list[dict[str, Any]]:
+        rows = [
+            {"query": asked.wordings[place % 2], "kind": asked.kind, "route": route}
+            for document in self.documents()
+            for route, is_answered in (("correct", True), ("ambiguous_or_incorrect", False))
+            for place, asked in enumerate(_few(document, is_answered))
+        ]
+        with (self._folder.parents[1] / "dev" / "everyday" / "questions.jsonl").open(encoding="utf-8") as lines:
+            others = [row for row in map(json.loads, lines) if row["expected"] == "INCORRECT"]
+        rows += [{"query": row["question"], "kind": "elsewhere", "route": "incorrect"} for row in others]
+        return list({row["query"]: row for row in reversed(rows)}.values())[::-1]
+
+
+def _few(document: Everyday, is_answered: bool) -> list[Asked]:
+    asked = [one for one in document.questions if one.is_answered is is_answered]
+    return random.Random(document.file).sample(asked, min(EACH, len(asked)))
+
+
 class PairsSource(Source):
     """Pairs of a question and a passage from many sources, at most `PAIRS` of each that answer and that do not."""
 
@@ -135,14 +164,16 @@ class PairsSource(Source):
         return found
 
 
+EACH = 4
+"""Questions of a document that it answers, and as many that it does not."""
 PAIRS = 80
 _EXPECTED = {"CORRECT": "correct", "AMBIGUOUS": "ambiguous_or_incorrect", "INCORRECT": "incorrect"}
 
 
 def open_source(data: Path, name: str, limit: int, embedder: RememberingEmbedder) -> Source | None:
     """None where the shared data have no such set."""
-    make = {"everyday": EverydaySource, "pairs": PairsSource}.get(name, Source)
-    folder = data / name if make is not Source else data / "sets" / name
+    make = {"everyday": EverydaySource, "pairs": PairsSource, "uploads": UploadsSource}.get(name, Source)
+    folder = {Source: data / "sets" / name, UploadsSource: data.parent / "train" / "everyday2"}.get(make, data / name)
     return make(folder, limit, embedder) if folder.is_dir() else None
 
 

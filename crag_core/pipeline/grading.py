@@ -17,6 +17,7 @@ from crag_core.base.text.codes import codes_of, has_code, other_code
 from crag_core.base.text.comparisons import says_both, two_things
 from crag_core.base.text.display import counted
 from crag_core.base.text.refusals import is_refusal
+from crag_core.base.text.years import years_asked, years_named
 from crag_core.base.types.grades import EvaluatorCard, Grade, Opinion, Sufficiency
 from crag_core.base.types.knowledge import Excerpt, Strip
 from crag_core.base.types.passages import ANSWERING, Passage
@@ -150,25 +151,44 @@ def without_code(question: str, passages: Sequence[Passage]) -> dict[str, str]:
     return found
 
 
+def of_later_year(question: str, passages: Sequence[Passage]) -> dict[str, str]:
+    """Likewise, where headings and file name have only years after the question's, and the text has not that one.
+
+    What an earlier document says may still have held.
+    """
+    found: dict[str, str] = {}
+    asked = years_asked(question)
+    for one in passages if asked else ():
+        named = years_named(f"{one.source}\n{one.section}")
+        if named and min(named) > max(asked) and not asked & years_named(one.text):
+            found[one.id] = f"the question is about {max(asked)}, this chunk of {min(named)}"
+    return found
+
+
 def grades_as_asked(question: str, passages: Sequence[Passage], grades: Sequence[Grade]) -> tuple[Grade, ...]:
     """The grades, with *answering* lowered to 0 or 0.5 for passages that cannot answer; their reason says why.
 
     Those of evaluators that do not tell *answering* from *topical* stay as they are.
     """
-    why = without_code(question, passages)
-    limits = {id_: (0.0, told) for id_, told in why.items()}
+    limits = {id_: (HALF, told) for id_, told in of_later_year(question, passages).items()}
     if things := two_things(question):
         told = "the question asks for {} and {} together, no sentence here has both".format(*things)
-        limits |= {one.id: (HALF, told) for one in passages if one.id not in why and not says_both(one.text, things)}
+        limits |= {one.id: (HALF, told) for one in passages if not says_both(one.text, things)}
+    limits |= {id_: (0.0, told) for id_, told in without_code(question, passages).items()}
     return tuple(
         _lowered(grade, *limits[grade.passage_id]) if grade.passage_id in limits else grade for grade in grades
     )
 
 
 def strips_as_asked(question: str, passages: Sequence[Passage], strips: Sequence[Strip]) -> tuple[Strip, ...]:
-    """The strips; those of passages without the code that is asked for score 0."""
-    why = without_code(question, passages)
-    return tuple(replace(strip, score=0.0) if strip.score and strip.passage_id in why else strip for strip in strips)
+    """The strips; those of passages without the code that is asked for score 0, those of a later year half."""
+    shares = dict.fromkeys(of_later_year(question, passages), HALF) | dict.fromkeys(without_code(question, passages), 0)
+    return tuple(
+        replace(strip, score=strip.score * shares[strip.passage_id])
+        if strip.score and strip.passage_id in shares
+        else strip
+        for strip in strips
+    )
 
 
 def _lowered(grade: Grade, most: float, why: str) -> Grade:

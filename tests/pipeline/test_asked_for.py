@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from crag_core.base.types.grades import Grade
@@ -41,6 +43,30 @@ def test_headings_and_the_name_of_the_file_count(held: Passage) -> None:
 
 def test_a_code_that_no_chunk_holds_says_nothing() -> None:
     assert grades_as_asked("What is COVID-19?", (ROW, OTHER), (graded(ROW),)) == (graded(ROW),)
+
+
+LATER = Passage("a", "An adult pays 8.40.", "fares-2025.csv", section="Fares")
+
+
+def test_a_chunk_of_a_later_year_does_not_answer_what_was_before_it() -> None:
+    [low] = grades_as_asked("What did an adult pay in 2023?", (LATER,), (graded(LATER),))
+    assert low.part("answering") == 0.5 and low.part("topical") == 0.9
+    assert low.reason.startswith("the question is about 2023, this chunk of 2025: answering 0.50 in place of 0.80")
+    [strip] = strips_as_asked("What did an adult pay in 2023?", (LATER,), [Strip("a", 0, 0, 5, "Adult", 0.9)])
+    assert strip.score == 0.45
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        replace(LATER, source="fares.csv"),
+        replace(LATER, source="fares-2021.csv"),  # they may have held until 2023
+        replace(LATER, source="fares-2022-23.csv"),
+        replace(LATER, text="An adult pays 8.40, as in 2023."),
+    ],
+)
+def test_no_year_an_earlier_one_and_the_same_exclude_nothing(held: Passage) -> None:
+    assert grades_as_asked("What did an adult pay in 2023?", (held,), (graded(held),)) == (graded(held),)
 
 
 @pytest.mark.parametrize("grade", [Grade("b", 0.7), Grade("b", None, cause="away"), graded(OTHER, 0.0)])
