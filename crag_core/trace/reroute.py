@@ -17,6 +17,7 @@ from crag_core.decision.rounds import DecisionPath, replay_rounds
 from crag_core.decision.steps import DOCUMENTS, EXPAND
 from crag_core.trace.consolidation import conflict_lines
 from crag_core.trace.edits import edited
+from crag_core.trace.grounding.disagreement import disagreement
 from crag_core.trace.grounding.ending import FROM_MEMORY, NOT_IN_EVIDENCE, AnswerEnding, ending_of, standing
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote, why_doubtful, why_no_evidence
 from crag_core.trace.trace import Trace, context_key
@@ -115,14 +116,15 @@ def withheld(trace: Trace, policy: Policy, decision: Decision, knowledge: Knowle
 
 
 def caution(trace: Trace, routed: Reroute, terms: Terms = FIELD) -> tuple[str, str]:
-    """(heading, why) above a text that is no answer of the evidence; ("", "") above one that is, and where none is."""
+    """(heading, why) above a text that is no answer of the evidence; above one that is, that documents disagree, or
+    ("", "")."""
     if routed.is_from_memory:
         return "", FROM_MEMORY if routed.decision.is_from_memory else NOT_IN_EVIDENCE
     if routed.is_doubtful:
         writer = routed.answer.writer if routed.answer else trace.settings.writer
         reason = reason_in(terms, routed.policy, routed.decision)
         return doubtful_title(writer), why_doubtful(routed.decision, trace.web, reason)
-    return "", ""
+    return "", disagreement(routed.knowledge, routed.answer.text) if routed.answer else ""
 
 
 def _is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:

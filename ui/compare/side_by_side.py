@@ -30,7 +30,7 @@ def draw_answer(trace: Trace) -> bool:
     if title:
         st.markdown(f":orange[:material/help: **{plain(title)}**]")
     if why:
-        st.caption(plain(why) if title else f":orange[:material/psychology: {plain(why)}]")
+        st.caption(plain(why) if title else f":orange[:material/help: {plain(why)}]")
     st.markdown(paragraphs(view.cited(answer.text)))
     if answer.state is AnswerState.CUT:
         st.caption(f":orange[:material/content_cut: {plain(answer.message)}]")
