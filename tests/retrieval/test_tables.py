@@ -47,6 +47,13 @@ def test_rows(rows: str, shown: str) -> None:
     assert show_rows([row.split(",") for row in rows.split("|")]) == shown
 
 
+def test_a_row_that_is_wider_than_a_chunk_says_in_each_line_of_what_it_is() -> None:
+    names = [f"Attribute {at}" for at in range(1, 61)]
+    lines = show_rows([["Ship", *names], ["Petrel", *map(str, range(100, 160))]]).split("\n")
+    assert len(lines) > 1 and all(line.startswith("Ship: Petrel; Attribute") and len(line) <= 700 for line in lines)
+    assert "; ".join(lines).count("Attribute") == 60
+
+
 def test_tables_of_markdown_but_not_those_in_code() -> None:
     table = "| Berth | Winter |\n|---|:-:|\n| B1 | 11 |\n| B\\|2 | 12 |"
     shown = "Berth: B1; Winter: 11\nBerth: B|2; Winter: 12"

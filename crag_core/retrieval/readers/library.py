@@ -18,7 +18,7 @@ from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import CROSSED_OUT, declared_charset, prepare_html
 from crag_core.retrieval.readers.mail import prepare_mail
 from crag_core.retrieval.readers.office import NOTES, prepare_open, prepare_slides, prepare_word
-from crag_core.retrieval.readers.packages import Package, check_entities, parse_xml
+from crag_core.retrieval.readers.packages import Package, check_entities
 from crag_core.retrieval.readers.page import (
     MAX_CELLS,
     MAX_MEMBERS,
@@ -79,8 +79,8 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
         check_entities(content, name)
         text = decode_text(content, declared_charset(content))
         content = re.sub(r"\A\s*<\?xml[^>]*\?>\s*", "", text).encode("utf-8", "ignore")
-        if extension == ".xml":
-            content = _show_attributes(content)
+        if extension == ".xml" and re.search(rb"<\w[^<>]*?\s(?!xml)[\w.-]+=", content):
+            left_out = ["attributes of elements"]
         elif extension == ".ipynb":
             content = re.sub(rb"\\u001b\[[0-9;]*m", b"", content)  # colours
     document = _extract(content, name)
@@ -108,23 +108,6 @@ def _prepare_chapters(package: Package) -> tuple[bytes, list[str]]:
             _, changed[part], left_out = prepare_html(package.read(part), package.name)
             lost |= dict.fromkeys(left_out)
     return package.replaced(changed), [*lost]
-
-
-def _show_attributes(content: bytes) -> bytes:
-    """XML with the attributes of each element before its text; what is no XML as it is."""
-    from lxml import etree
-
-    try:
-        root = parse_xml(content)
-    except etree.XMLSyntaxError:
-        return content
-    for element in root.iter():
-        said = "; ".join(
-            f"{key.rpartition('}')[2]}: {value}" for key, value in element.items() if "://www.w3" not in key
-        )
-        element.text = f"{said} {element.text or ''}" if said else element.text
-        element.attrib.clear()
-    return bytes(etree.tostring(root, encoding="utf-8"))
 
 
 def _head(book: Any) -> str:

@@ -39,30 +39,20 @@ def raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
         before = piece.text or before
 
 
+_LETTERS = ("oMathPara", "oMath", "r", "rPr", "t", "oMathParaPr", "ctrlPr", "sty", "jc")
+
+
 def write_formulas(root: Any, space: str) -> None:
-    """Formulas as runs of text on one line."""
+    """Formulas without fractions and the like as runs of text, so that they stay in their sentence."""
     from lxml.etree import SubElement
 
-    for formula in [*root.iter("{*}oMathPara", "{*}oMath")]:
-        holder = formula.getparent() if local(formula.getparent()) == "m" else formula
-        run = holder.makeelement(f"{space}r")
-        SubElement(run, f"{space}t").text = _on_one_line(formula)
-        holder.addprevious(run)
-        _remove(holder)
-
-
-_JOINED = {"f": "/", "sSup": "^", "sSub": "_"}
-
-
-def _on_one_line(formula: Any) -> str:
-    """ "a/b", "x^2": a part of several signs stands in brackets."""
-    if local(formula) == "t":
-        return formula.text or ""
-    parts = [_on_one_line(part) for part in formula]
-    if local(formula) not in _JOINED:
-        return ("√" if local(formula) == "rad" else "") + "".join(parts)
-    parts = [part if re.fullmatch(r"[\w.,]+", part) else f"({part})" for part in parts if part]
-    return _JOINED[local(formula)].join(parts)
+    for formula in [*root.iter("{*}oMath")]:
+        if all(local(one) in _LETTERS for one in formula.iter() if "/math" in one.tag):
+            holder = formula.getparent() if local(formula.getparent()) in ("m", "oMathPara") else formula
+            run = holder.makeelement(f"{space}r")
+            SubElement(run, f"{space}t").text = _text(formula)
+            holder.addprevious(run)
+            _remove(holder)
 
 
 def _text(element: Any) -> str:
@@ -114,12 +104,12 @@ def _is_on(mark: Any) -> bool:
 
 
 def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
-    """What is hidden or crossed out leaves; signs and choices that are elements become text."""
+    """What is hidden or crossed out leaves; signs that are elements become text."""
     looks = run.find(f"{W}rPr")
     if looks is not None:
-        is_crossed_out = _text(run) and any(_is_on(looks.find(f"{W}{tag}")) for tag in ("strike", "dstrike"))
+        is_crossed_out = any(_is_on(looks.find(f"{W}{tag}")) for tag in ("strike", "dstrike")) and bool(_text(run))
         if is_crossed_out or _is_on(looks.find(f"{W}vanish")) or _value(looks, "rStyle") in styles.hidden:
-            lost[CROSSED_OUT] += bool(is_crossed_out)
+            lost[CROSSED_OUT] += is_crossed_out
             return _remove(run)
     for mark in [*run]:
         shown = ""
@@ -129,7 +119,7 @@ def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
             shown = chr(number) if number < 0xF000 else font.get(number - 0xF000, "")
             lost["symbol"] += not shown
         elif local(mark) == "fldChar":
-            shown = _chosen(mark)
+            lost["form choice"] += any(True for _ in mark.iter(f"{W}checkBox", f"{W}ddList"))
         elif local(mark) == "commentReference":
             lost["comment"] += 1
             run.remove(mark)
@@ -137,17 +127,6 @@ def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
             mark.tag = f"{W}br"
         if shown:
             mark.tag, mark.text = f"{W}t", shown
-
-
-def _chosen(field: Any) -> str:
-    """What a box or list of an older form shows, which its text does not have."""
-    for box in field.iter(f"{W}checkBox"):
-        checked = box.find(f"{W}checked")
-        return "[x]" if _is_on(box.find(f"{W}default") if checked is None else checked) else ""
-    for choice in field.iter(f"{W}ddList"):
-        entries = [entry.get(f"{W}val", "") for entry in choice.iter(f"{W}listEntry")]
-        return next(iter(entries[int(_value(choice, "result") or 0) :]), "")
-    return ""
 
 
 def _value(element: Any, tag: str) -> str:
@@ -216,16 +195,8 @@ class _Styles:
             one.get(f"{W}abstractNumId", ""): {int(of.get(f"{W}ilvl", "0")): of for of in one.iterchildren(f"{W}lvl")}
             for one in lists
         }
-        numbered = [one for one in lists if local(one) == "num"]
-        self._kinds = {one.get(f"{W}numId", ""): _value(one, "abstractNumId") for one in numbered}
-        self._restarts = {
-            one.get(f"{W}numId", ""): {
-                int(of.get(f"{W}ilvl", "0")): int(_value(of, "startOverride") or 1)
-                for of in one.iterchildren(f"{W}lvlOverride")
-                if of.find(f"{W}startOverride") is not None
-            }
-            for one in numbered
-        }
+        self._lists = {one.get(f"{W}numId", ""): one for one in lists if local(one) == "num"}
+        self._used: set[str] = set()
         self._counts: dict[str, dict[int, int]] = {}
 
     def _resolve(self, looks: Any) -> tuple[str, ...]:
@@ -243,7 +214,7 @@ class _Styles:
         return tuple(near or far for near, far in zip(_list_of(looks), self._inherited[name], strict=True))
 
     def _is_counted(self, name: str, level: str) -> bool:
-        own = self._levels.get(self._kinds.get(name, ""), {}).get(int(level or 0))
+        own = self._levels.get(_value(self._lists.get(name), "abstractNumId"), {}).get(int(level or 0))
         return _value(own, "numFmt") not in ("bullet", "none", "")
 
     def forget_numbers(self) -> dict[str, Any]:
@@ -257,12 +228,14 @@ class _Styles:
     def number(self, looks: Any) -> str:
         """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet."""
         name, written = self._resolve(looks)
-        kind, level = self._kinds.get(name, ""), int(written or 0)
-        levels = self._levels.get(kind, {})
         if not self._is_counted(name, written):
             return ""
-        counts = self._counts.setdefault(kind, {})
-        counts |= {at: start - 1 for at, start in self._restarts.pop(name, {}).items()}
+        kind, level = _value(self._lists[name], "abstractNumId"), int(written or 0)
+        levels, counts = self._levels[kind], self._counts.setdefault(kind, {})
+        for own in () if name in self._used else self._lists[name].iterchildren(f"{W}lvlOverride"):
+            if start := _value(own, "startOverride"):
+                counts[int(own.get(f"{W}ilvl", "0"))] = int(start) - 1
+        self._used.add(name)
         for at in [at for at in counts if at > level]:
             del counts[at]
         counts[level] = counts.get(level, _start_of(levels[level]) - 1) + 1
@@ -392,7 +365,6 @@ def prepare_slides(package: Package) -> Prepared:
             root.clear()
             continue
         _keep_one_way(root)
-        _add_background(package, part, tree, repeated)
         for shape in [*root.iter("{*}sp")]:
             mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
             kind = "" if mark is None else mark.get("type", "")
@@ -419,19 +391,6 @@ def prepare_slides(package: Package) -> Prepared:
     for root in (changed[one] for one in changed if "/notesSlides/" in one):
         root.clear()
     return changed, [counted(number, what) for what, number in lost.items() if number]
-
-
-def _add_background(package: Package, part: str, tree: Any, repeated: set[str]) -> None:
-    """Text that stands on layouts and masters, on the first slide that shows it."""
-    for kind in ("slideLayout", "slideMaster"):
-        part = next((one for one in relations(package, part).values() if f"/{kind}s/" in one), "")
-        is_new = part in package.names and part not in repeated
-        repeated.add(part)
-        for shape in package.parse(part).iter("{*}sp") if is_new else ():
-            shown = _text(shape)
-            if shape.find("{*}nvSpPr/{*}nvPr/{*}ph") is None and shown and shown not in repeated:
-                repeated.add(shown)
-                _add_box(tree, shown)
 
 
 def _add_notes(tree: Any, notes: list[Any]) -> None:

@@ -79,8 +79,17 @@ class Package:
         content = re.sub(
             rb"http://purl\.oclc\.org/ooxml/(\w+)/", rb"http://schemas.openxmlformats.org/\1/2006/", content
         )
+        # Nothing is expanded, loaded or fetched.
+        parser = etree.XMLParser(
+            resolve_entities=False,
+            load_dtd=False,
+            no_network=True,
+            huge_tree=False,
+            remove_comments=True,
+            remove_pis=True,
+        )
         try:
-            return parse_xml(content)
+            return etree.fromstring(content, parser)
         except (etree.XMLSyntaxError, ValueError) as error:
             raise self.damaged(error) from error
 
@@ -132,21 +141,6 @@ class Package:
             f"{self.name}: unpacks {how}.",
             hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
         )
-
-
-def parse_xml(content: bytes) -> Any:
-    """Nothing is expanded, loaded or fetched."""
-    from lxml import etree
-
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
-    return etree.fromstring(content, parser)
 
 
 def check_entities(content: bytes, name: str) -> None:

@@ -105,12 +105,27 @@ def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
                 here = [value for value in values if value.y - 3 <= line.y <= value.y + value.size]
                 values = [value for value in values if value not in here]
                 parts = [*_parts(words, shown, start, line)]
-                line = replace(line, text=_put_values(words, shown, start, here), is_row=len(parts) > 2)
+                line = replace(line, text=_put_values(words, shown, start, here))
                 rows.append((line, [line] if here else parts))
             start += _units(text) + 2 * (not text.endswith(_BROKEN))
+        rows = [
+            (replace(row, is_row=_is_aligned(parts, rows[at - 1 : at] + rows[at + 1 : at + 2])), parts)
+            for at, (row, parts) in enumerate(rows)
+        ]
         lines = by_columns(rows) + values + notes
         picture = _say_picture(page, sum(len(line.text) for line in lines))
     return lines, ", ".join(filter(None, [picture, counted(comments, "comment") if comments else ""]))
+
+
+def _is_aligned(parts: Sequence[Line], beside: Sequence[tuple[Line, Sequence[Line]]]) -> bool:
+    """Whether a row of three parts or more stands below or above one whose parts begin or end where its own do."""
+    return len(parts) > 2 and any(
+        len(parts) == len(others)
+        and all(
+            min(abs(a.left - b.left), abs(a.right - b.right)) < a.size / 2 for a, b in zip(parts, others, strict=True)
+        )
+        for _, others in beside
+    )
 
 
 def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line]) -> str:
@@ -125,11 +140,12 @@ def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line
 def _raise_figures(words: PdfTextPage, text: str, start: int) -> str:
     """Small figures above the line, such as exponents and marks of notes, do not join the figure before them."""
     for pair in re.finditer(r"(?<=\d)\d", text) if len(text) == _units(text) else ():
-        (_, _, low, high), (_, _, bottom, top) = (_box(words, start + at) for at in (pair.start() - 1, pair.start()))
-        if top - bottom < 0.8 * (high - low) and bottom > low + 0.2 * (high - low):
-            return text[: pair.start()] + re.sub(
-                r"^\d+", lambda found: raise_figures("1", found[0]), text[pair.start() :]
-            )
+        at = start + pair.start()
+        (x, y), (next_x, next_y) = _find_origin(words, at - 1), _find_origin(words, at)
+        (_, _, low, high), (_, _, bottom, top) = _box(words, at - 1), _box(words, at)
+        if next_x > x and top - bottom < 0.8 * (high - low) < 4 * (next_y - y) < 4 * (high - low):
+            digits = re.sub(r"\D.*", "", text[pair.start() :])
+            return text[: pair.start()] + raise_figures("1", digits) + text[pair.start() + len(digits) :]
     return text
 
 
@@ -219,17 +235,24 @@ def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
         right=right,
         y=y,
         word=word - left,
-        size=raw.FPDFText_GetFontSize(words, first),
-        bold=raw.FPDFText_GetFontWeight(words, first) >= _BOLD,
-        ends_bold=raw.FPDFText_GetFontWeight(words, last) >= _BOLD,
+        size=raw.FPDFText_GetFontSize(words, _letter(words, first)),
+        bold=raw.FPDFText_GetFontWeight(words, _letter(words, first)) >= _BOLD,
+        ends_bold=raw.FPDFText_GetFontWeight(words, _letter(words, last)) >= _BOLD,
     )
+
+
+def _letter(words: PdfTextPage, index: int) -> int:
+    """The number that PDFium gives to a letter of its text, which leaves out some of those it counts."""
+    import pypdfium2.raw as raw
+
+    return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(words, index)))
 
 
 def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
     import pypdfium2.raw as raw
 
     x, y = c_double(), c_double()
-    raw.FPDFText_GetCharOrigin(words, index, byref(x), byref(y))
+    raw.FPDFText_GetCharOrigin(words, _letter(words, index), byref(x), byref(y))
     return x.value, y.value
 
 
@@ -242,7 +265,7 @@ def _box(words: PdfTextPage, index: int) -> tuple[float, float, float, float]:
     import pypdfium2.raw as raw
 
     left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
-    raw.FPDFText_GetCharBox(words, index, byref(left), byref(right), byref(bottom), byref(top))
+    raw.FPDFText_GetCharBox(words, _letter(words, index), byref(left), byref(right), byref(bottom), byref(top))
     return left.value, right.value, bottom.value, top.value
 
 

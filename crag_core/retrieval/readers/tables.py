@@ -18,14 +18,23 @@ _TABLE = re.compile(
     r"(?m)^(?=[^|\n]*\|).*\n(?=[^|\n]*\|)[ \t>]*+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+$"
     r"(?:\n(?=[^|\n]*\|).*$)*"
 )
+_WIDEST = 600  # letters
 _CELL_END = re.compile(r"(?<!\\)\|")
 
 
 def pair_cells(header: list[str], row: list[str], section: str = "") -> str:
-    """ "header: value; header: value". Empty cells are left out; cells beyond the header are numbered."""
+    """ "header: value; header: value". Empty cells are left out; cells beyond the header are numbered.
+
+    A row that would not fit into a chunk becomes several lines, each with its first cell.
+    """
     names = header + [f"column {number}" for number in range(len(header) + 1, len(row) + 1)]
     pairs = [f"{name}: {cell}" for name, cell in zip(names, row, strict=False) if cell]
-    return "; ".join([section, *pairs] if section else pairs)
+    lines = [[section] if section else []]
+    for pair in pairs:
+        if sum(map(len, lines[-1])) + len(pair) > _WIDEST and len(lines[-1]) > 1:
+            lines.append([*lines[0][: 1 + bool(section)]])
+        lines[-1].append(pair)
+    return "\n".join(map("; ".join, lines))
 
 
 def show_markdown_tables(text: str) -> str:
