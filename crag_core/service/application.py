@@ -54,6 +54,14 @@ _TOLD: Mapping[int, str] = {
 }
 
 
+_SAID = {
+    "extra_forbidden": "unknown field",
+    "string_pattern_mismatch": "expected some text, found none",
+    "model_attributes_type": "expected an object, found something else",
+}
+"""Of pydantic's types of faults, where its own words speak of its insides."""
+
+
 def _responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": schemas.ErrorResponse, "description": _TOLD[status]} for status in statuses}
 
@@ -214,7 +222,7 @@ def _fault(one: Mapping[str, Any]) -> str:
     if _is_unread(one):
         return "Expected JSON, with the header Content-Type: application/json"
     place = ".".join(str(part)[:80] for part in one["loc"] if part != "body")
-    message = str(one["msg"]).removeprefix("Value error, ")
+    message = _SAID.get(one["type"]) or str(one["msg"]).removeprefix("Value error, ")
     return f"{place}: {message}" if place else message
 
 

@@ -99,7 +99,7 @@ def test_trust_is_told_in_the_figures_of_the_recommendation() -> None:
     (low, high), (first, last) = ((FOUND.grid[at] for at in FOUND.plateau.span(axis)) for axis in (0, 1))
     of_upper = "upper of {2}" if first == last else "upper from {2} to {3}"
     assert ("lower from {0} to {1} and " + of_upper).format(*readable(low, high), *readable(first, last)) in told
-    assert "least cost of wrong 12.5" in page_of(objective=Objective(Costs(wrong=12.5))).told(TRUST)
+    assert "the mean of a question: wrong 12.5" in page_of(objective=Objective(Costs(wrong=12.5))).told(TRUST)
 
 
 def test_the_comparison_is_the_recommendations() -> None:
@@ -108,9 +108,9 @@ def test_the_comparison_is_the_recommendations() -> None:
         assert row.startswith(one.name) and f"{one.lower:.2f} | {one.upper:.2f} | " in row
         assert f" | {one.cost:.2f} | " in row
         for share in (one.rates.answered, one.rates.confidently_wrong, one.rates.needless_web, one.rates.discarded):
-            assert share and f"{share.value:.1%} ({100 * share.low:.1f}–{share.high:.1%})" in row
+            assert share and f"{share.value:.1%} {100 * share.low:.1f}–{share.high:.1%}" in row
     saved = FOUND.compared[1].saved
-    assert saved and rows[1].endswith(f"{saved.value:+.2f} ({saved.low:+.2f} to {saved.high:+.2f})")
+    assert saved and rows[1].endswith(f"{saved.value:+.2f} {saved.low:+.2f} to {saved.high:+.2f}")
 
 
 @pytest.mark.parametrize(

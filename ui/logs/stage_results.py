@@ -174,6 +174,6 @@ def draw_policies(found: tuple[Judged, ...]) -> None:
         stages = {TITLES[stage]: sum(counts.values()) for stage, counts in results.stages.items()}
         routes = {action.value: results.routes[action] for action in Action}
         rows.append({"Policy": results.policy.title, **routes, **stages})
-    st.dataframe(rows, hide_index=True, alt="Routes and stages by policy")
+    st.dataframe(rows, hide_index=True, height="content", alt="Routes and stages by policy")
     unaided = "" if app_state.has_model() else " None has a language model here."
     st.caption(f"Each policy with the thresholds that it starts with for this evaluator.{unaided}")

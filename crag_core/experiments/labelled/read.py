@@ -142,7 +142,8 @@ def _read_table(table: Table, remarks: tuple[str, ...]) -> Read:
     if settled.repeated:
         first = ", ".join(map(str, settled.repeated[:_MOST_ROWS_NAMED]))
         more = " …" if len(settled.repeated) > _MOST_ROWS_NAMED else ""
-        remarks += (f"{len(settled.repeated):,} repeated with the same label, in rows {first}{more}.",)
+        where = "row" if len(settled.repeated) == 1 else "rows"
+        remarks += (f"{len(settled.repeated):,} repeated with the same label, in {where} {first}{more}.",)
     return Read(settled.questions, _in_order(problems), remarks)
 
 

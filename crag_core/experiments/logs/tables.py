@@ -100,7 +100,8 @@ def _missing(fields: Sequence[str], columns: Sequence[str], is_ragas: bool) -> B
         )
     there = ", ".join(f"'{name[:40]}'" for name in columns[:12]) or "none"
     wanted = " and ".join(f"a column with the {MEANINGS[field]}" for field in fields)
-    hint = "Say which it is: " + ", ".join(f"{field} = …" for field in fields) + "."
+    asked = " ".join(f"--map {field}=COLUMN" for field in fields)
+    hint = f"Choose other columns below; on the command line: {asked}."
     return BadRecord(f"Expected {wanted}, found the columns {there}.", hint=hint)
 
 

@@ -52,9 +52,12 @@ class Objective:
         if self.most_wrong is not None:
             sure = f" with {confidence:.0%} confidence" if confidence else ""
             return f"fewest web searches with at most {self.most_wrong:.1%} confidently wrong{sure}"
-        return "least cost of " + ", ".join(
-            f"{one.name.replace('_', ' ')} {getattr(self.costs, one.name):g}" for one in fields(Costs)
-        )
+        return f"least cost of {self.priced}"
+
+    @property
+    def priced(self) -> str:
+        """ "wrong 5, missed 4, …": what each mistake and effort costs."""
+        return ", ".join(f"{one.name.replace('_', ' ')} {getattr(self.costs, one.name):g}" for one in fields(Costs))
 
 
 def losses(board: Board, objective: Objective) -> Array:

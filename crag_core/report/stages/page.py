@@ -68,7 +68,8 @@ def _stages(found: Findings) -> Grid:
 
 def _record(record: LogRecord, finding: Finding) -> Row:
     route = f", retrieval {finding.action}" if finding.action else ""
-    where = f"{record.id}, row {record.row}, {counted(len(record.contexts), 'chunk')}{route}"
+    names = ", ".join(dict.fromkeys((record.id, f"row {record.row}")))  # a record without an id is called by its row
+    where = f"{names}, {counted(len(record.contexts), 'chunk')}{route}"
     stage = Cell(TITLES[finding.stage], finding.verdict.value)
     texts = (finding.reason, record.answer or "none", " | ".join(record.references) or "–")
     return Cell(record.question, where), stage, *(Cell("", text) for text in texts)

@@ -88,12 +88,13 @@ def _trust(preset: TunedPreset, found: Recommendation, objective: Objective, nam
         if not promised.covers(preset.lower, preset.upper):
             yield "This does not hold for the thresholds of this preset."
     if found.compared:
-        yield f"Below, {view.compared_on(found)}. The cost of a question is the mean: {objective.describe()}."
+        yield f"Below, {view.compared_on(found)}. The cost is the mean of a question: {objective.priced}."
 
 
 def _compared(found: Recommendation, names: Names) -> list[Grid]:
     told = view.compared_rows(found, names)
-    rows = tuple(tuple(map(Cell, row.values())) for row in told)
+    parted = ([value.partition(" (") for value in row.values()] for row in told)
+    rows = tuple(tuple(Cell(value, fine.removesuffix(")")) for value, _, fine in row) for row in parted)
     return [Grid("Thresholds beside others", tuple(told[0]), rows)] if told else []
 
 
