@@ -136,8 +136,10 @@ def _lines(text: str) -> tuple[tuple[str, bool], ...]:
 
 
 def shown_text(strip: Strip, passage: Passage) -> str:
-    """A sentence on one line as charts and tables show it: a row with its column heads, without marks."""
-    return " ".join(words for words, _ in _lines(with_headers(strip, passage)))
+    """A sentence on one line as tables show it: below its headings, a row with its column heads, without marks."""
+    return "".join(
+        f"{words} › " if is_heading else f"{words} " for words, is_heading in _lines(with_headers(strip, passage))
+    ).rstrip(" ›")
 
 
 # --- in the text around them ------------------------------------------------------------------------------------------

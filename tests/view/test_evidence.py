@@ -135,3 +135,11 @@ def test_every_run_is_told_to_hold_exactly_what_it_was_given(given_ids: list[lis
         assert told == owned
     assert all(any(line.held) for line in lines)
     assert len({(line.passage.id, line.index) for line in lines}) == len(lines)
+
+
+def test_headings_stand_before_their_sentence() -> None:
+    rules = passage("p9", "# Rules\n\n## Animals\n\nSix hens may be kept. Dogs must be on a lead.")
+    assert [line.text for line in side_by_side([whole(rules)])] == [
+        "Rules › Animals › Six hens may be kept.",
+        "Dogs must be on a lead.",
+    ]

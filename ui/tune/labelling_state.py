@@ -9,6 +9,7 @@ import streamlit as st
 
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, shortened
+from crag_core.base.text.markdown import without_marks
 from crag_core.base.types.passages import ANSWERING
 from crag_core.decision.decide import evidence_of
 from crag_core.experiments.labelled.file_rows import cleaned
@@ -157,5 +158,5 @@ def _best_chunk(asked: UnlabelledQuestion) -> dict[str, object]:
         for grade in trace.grades or ()
     }
     best = max(trace.passages, key=lambda passage: scores.get(passage.id) or 0.0)
-    text = shortened(clean(best.text), _LONGEST_CHUNK)
+    text = shortened(clean(without_marks(best.text)), _LONGEST_CHUNK)
     return {"best chunk": text, "score": scores.get(best.id), "document": clean(best.source)}

@@ -134,10 +134,8 @@ def draw_map(seen: Seen, objective: Objective, found: Recommendation) -> None:
         charts.heat_map(axis, values, allowed(board, axis, axis), plateau, points, what, threshold_names(now)),
         key="tune_heat_map", on_select=_clicked, selection_mode="points", config={"displayModeBar": False},
     )  # fmt: skip
-    st.caption(
-        f"{message} at every pair of thresholds. Inside the white line they do about as well as the best. Click to "
-        "move your thresholds there."
-    )
+    alike = "" if plateau is None else " Inside the white line they do about as well as the best."
+    st.caption(f"{message} at every pair of thresholds.{alike} Click to move your thresholds there.")
 
 
 def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
