@@ -158,8 +158,7 @@ def _draw_budget(choice: Choice, support: str) -> None:
         st.caption(f":material/receipt: LLM calls: {calls[Action.CORRECT]}{more}")
         return
     message = " · ".join(
-        f":{COLOURS[action]}[{plain(choice.policy.label(action))}] {str(cost).replace(' to ', '–')}"
-        for action, cost in calls.items()
+        f":{COLOURS[action]}[{plain(choice.policy.label(action))}] {cost}" for action, cost in calls.items()
     )
     st.caption(
         f":material/receipt: LLM calls: {message}{more}",

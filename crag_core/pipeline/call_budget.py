@@ -23,7 +23,7 @@ class Calls:
     most: int
 
     def __str__(self) -> str:
-        return str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
+        return str(self.most) if self.least == self.most else f"{self.least}–{self.most}"
 
 
 def budget(

@@ -132,7 +132,7 @@ def no_flip(view: RunView) -> str:
 
 def not_graded(view: RunView) -> str:
     """ "2 of 6 chunks not graded: Ollama went away", of those that were asked about; "" where all are graded."""
-    looked_at = view.routed.decision_path.looked_at
+    looked_at = () if view.policy.is_plain else view.routed.decision_path.looked_at  # which plain RAG has not graded
     missed = [one for chunk in looked_at if (one := view.changed.grade_of(chunk.id)) and one.score is None]
     return f"{len(missed)} of {counted(len(looked_at), 'chunk')} not graded: {missed[0].cause}" if missed else ""
 

@@ -26,25 +26,25 @@ FREE, ONE, FIVE, TWENTY = CARD, judging(1), judging(5), judging(20)
     [
         # grading + extraction + (query + judged web results) + answer, for six passages
         ("paper", FREE, ("1", "2", "2")),
-        ("paper", ONE, ("7", "13 to 19", "13 to 19")),
+        ("paper", ONE, ("7", "13–19", "13–19")),
         ("worst-chunk", FREE, ("1", "8", "2")),
         ("worst-chunk", ONE, ("7", "14", "8")),
         ("rank-weighted", ONE, ("6", "6", "6")),  # five of the six are judged
         ("heuristic", FREE, ("1", "1", "1")),  # expanding asks no model
         ("heuristic", ONE, ("7", "7", "7")),
         # At best a rule; else one to three rounds with something new to grade, and up to two queries between them.
-        ("agentic", FREE, ("1 to 3", "1 to 3", "1 to 3")),
-        ("agentic", ONE, ("1 to 21", "7 to 21", "7 to 21")),
+        ("agentic", FREE, ("1–3", "1–3", "1–3")),
+        ("agentic", ONE, ("1–21", "7–21", "7–21")),
         # One judgement of all together, and no answer where the policy abstains; none of nothing.
-        ("sufficient-context", FREE, ("2", "1", "0 to 1")),
+        ("sufficient-context", FREE, ("2", "1", "0–1")),
         # What it answers when it is asked is the answer; where it declines, it answers once more.
-        ("self-route", FREE, ("1", "2", "0 to 1")),
+        ("self-route", FREE, ("1", "2", "0–1")),
         # The question is sorted; then an answer, before it up to two more queries.
-        ("adaptive-rag", ONE, ("2 to 22", "8 to 22", "8 to 22")),
+        ("adaptive-rag", ONE, ("2–22", "8–22", "8–22")),
         # What it knows itself and what both say together; the answer, unless nothing of it bears on the question.
-        ("astute-rag", ONE, ("8 to 9", "8 to 9", "6 to 9")),
-        ("self-route", ONE, ("7", "8", "6 to 7")),
-        ("sufficient-context", ONE, ("8", "7", "6 to 7")),
+        ("astute-rag", ONE, ("8–9", "8–9", "6–9")),
+        ("self-route", ONE, ("7", "8", "6–7")),
+        ("sufficient-context", ONE, ("8", "7", "6–7")),
     ],
 )
 def test_calls_of_a_question_with_six_passages_by_how_it_ends(
@@ -56,7 +56,7 @@ def test_calls_of_a_question_with_six_passages_by_how_it_ends(
 
 @pytest.mark.parametrize(
     ("name", "calls"),
-    [("paper", ("7", "7", "6")), ("worst-chunk", ("7", "13", "6")), ("sufficient-context", ("8", "7", "6 to 7"))],
+    [("paper", ("7", "7", "6")), ("worst-chunk", ("7", "13", "6")), ("sufficient-context", ("8", "7", "6–7"))],
 )
 def test_without_the_web_nothing_is_written_for_it_or_from_nothing(name: str, calls: tuple[str, str, str]) -> None:
     found = budget(policy(name), ONE, 6, writer=True, searches=False)

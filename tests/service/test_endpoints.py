@@ -201,7 +201,7 @@ BAD: list[tuple[str, Any, int, str]] = [
     ("/reroute", {}, 422, "expected either id or record"),
     ("/reroute", {"id": "../../etc/passwd"}, 404, "No run '../../etc/passwd' is kept."),
     ("/reroute", {"record": {"schema": 99}}, 422, "This run has schema 99"),
-    ("/reroute", [], 422, "Input should be"),
+    ("/reroute", [], 422, "expected an object"),
 ]
 
 

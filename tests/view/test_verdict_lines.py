@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crag_core.evaluators.policies import plain_rag
 from crag_core.view.run_view import RunView, view_run
 from crag_core.view.score_words import STEP, bound
-from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip
+from crag_core.view.verdict_lines import Chip, chip, flip_lines, no_flip, notes
 from tests.builders import graded, policy, trace, twice
 
 
@@ -55,3 +55,10 @@ def test_a_bound_says_the_same_of_every_place_of_a_mark(relation: str, at: float
         place = round(n * STEP, 9)
         if abs(place - at) > 1e-8 or place == at:
             assert HOLDS[shown](place, float(value)) == HOLDS[relation](place, at)
+
+
+def test_only_plain_rag_misses_no_grade() -> None:
+    found, grades = graded(0.9, None)
+    run = trace(policy("paper"), passages=found, grades=grades)
+    assert "1 of 2 chunks not graded" in str(notes(view_run(run)))
+    assert "not graded" not in str(notes(view_run(run, plain_rag())))

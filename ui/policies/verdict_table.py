@@ -59,7 +59,7 @@ def row_of(verdict: Verdict) -> dict[str, str]:
         "Verdict": headline(decision),
         "Why": plain(sentence(reason_of(decision, policy))) + one,
         "Then": " · ".join(_effects(decision)),
-        "LLM calls": str(calls).replace(" to ", "–"),
+        "LLM calls": str(calls),
     }
     return row if verdict.needs is None else row | {"Not in this run": plain(", ".join(verdict.needs)) or "–"}
 

@@ -226,7 +226,7 @@ def _draw_writer_offer(models: Models) -> None:
         icon=":material/edit:", type="tertiary",
     )  # fmt: skip
     calls = replace(app_state.asked_choice(), model=best).calls_by_action(condenses=current_run.trace() is not None)
-    costs = " · ".join(f"{action} {str(cost).replace(' to ', '–')}" for action, cost in calls.items())
+    costs = " · ".join(f"{action} {cost}" for action, cost in calls.items())
     st.caption(f"LLM calls of a run then: {costs}")
 
 
