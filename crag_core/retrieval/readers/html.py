@@ -23,7 +23,6 @@ _UNWRAPPED = re.findall(
 )
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_CONTACT = re.compile(r"(?:tel|mailto):", re.IGNORECASE)
 _LINE_THROUGH = re.compile(r"line-through", re.IGNORECASE)
 _ENTERED = ("text", "email", "tel", "number", "url", "date", "time", "month", "week", "datetime-local")
 _SHOWN_LATER = ("tabpanel", "region")
@@ -50,9 +49,11 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
     root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
     _check_depth(root, name)
     title = " ".join((root.findtext(".//title") or "").split())
-    links = [one for foot in root.iter("footer") for one in foot.iter("a") if not _CONTACT.match(one.get("href", ""))]
+    feet = [
+        one for one in root.iter("footer") if next(one.iterancestors("article", "blockquote", "dialog"), None) is None
+    ]
     crossed_out = [*root.iter("del", "s", "strike"), *filter(_is_crossed_out, root.iter())]
-    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter()), *links, *crossed_out]:
+    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter()), *feet, *crossed_out]:
         if element.getparent() is not None:
             element.drop_tree()
     for item in [*root.iter("li")]:
