@@ -266,7 +266,7 @@ def begin_labelling(app: AppTest) -> AppTest:
     put_file(app, "waiting.csv", "\n".join(["question", *ANSWERED, *OTHERS]).encode())
     job_named(app, "label_grading").wait()
     app.run()
-    assert not app.exception
+    assert not app.exception and not app.segmented_control(key="tune_source").proto.disabled
     return app
 
 
