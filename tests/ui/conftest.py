@@ -154,6 +154,16 @@ def job_named(app: AppTest, name: str) -> Any:
     return app.session_state["jobs"].get(name) if "jobs" in app.session_state else None
 
 
+def finished(app: AppTest, name: str) -> AppTest:
+    """Drawn once that work has ended, which the page may have seen and put away already."""
+    if job := job_named(app, name):
+        job.wait()
+        assert not job.error
+    app.run()
+    assert not app.exception
+    return app
+
+
 def press(app: AppTest, label: str) -> AppTest:
     """Press the button with this label and wait for whatever it starts."""
     there = [button for button in app.button if button.label == label]

@@ -17,7 +17,7 @@ from crag_core.app.workbench import Workbench
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.ui.conftest import ask, job_named, shown
+from tests.ui.conftest import ask, finished, job_named, shown
 from ui.run import job_progress
 from ui.session import startup
 
@@ -44,10 +44,7 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.run()
     next(button for button in app.button if button.label.startswith("Index")).click()
     app.run()
-    job_named(app, "indexing").wait()
-    app.run()
-    assert not app.exception
-    return app
+    return finished(app, "indexing")
 
 
 def listed(app: AppTest) -> list[dict[str, object]]:

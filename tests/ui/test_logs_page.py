@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import choose, job_named, press, put_labels, settle, shown
+from tests.ui.conftest import choose, finished, press, put_labels, settle, shown
 
 Start = Callable[..., AppTest]
 
@@ -61,9 +61,7 @@ def graded(start: Start, own: Path, kept: Path) -> AppTest:
         app = upload(open_page(start, own), log(*ROWS, {"question": "No chunks"}))
         press(app, "Import 3 records")
         press(app, "Grade 3 records")
-        job = job_named(app, "log_grading")
-        job.wait()
-        assert job.progress.done == 3, job.error
+        finished(app, "log_grading")
         shutil.copytree(own, kept)
     shutil.rmtree(own)
     shutil.copytree(kept, own)

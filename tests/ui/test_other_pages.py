@@ -15,7 +15,7 @@ from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import job_named, press, shown
+from tests.ui.conftest import finished, press, shown
 
 pytestmark = pytest.mark.embedding
 Start = Callable[..., AppTest]
@@ -26,8 +26,7 @@ def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
     app.run()
     next(button for button in app.button if button.label.startswith("Index")).click()
     app.run()
-    job_named(app, "indexing").wait()
-    return app.run()
+    return finished(app, "indexing")
 
 
 def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.trace.feedback import Mark, of_route
-from tests.ui.conftest import ask, choose, job_named, press, put_labels, put_thresholds, shown, thresholds
+from tests.ui.conftest import ask, choose, finished, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
 
@@ -54,12 +54,7 @@ def grade(start: Start, own: Path) -> AppTest:
     look(app, "tune_source", "Kept sets")
     press(app, "Use 24 questions")
     press(app, "Grade 24 questions")
-    grading = job_named(app, "tune_grading")
-    grading.wait()
-    assert grading.progress.done == 24 and not grading.progress.failed, grading.error
-    app.run()
-    assert not app.exception
-    return app
+    return finished(app, "tune_grading")
 
 
 @pytest.fixture(scope="module")
@@ -189,11 +184,7 @@ def test_a_limit_that_so_few_cannot_certify_is_not_offered(graded: AppTest) -> N
 def put_file(app: AppTest, name: str, content: bytes) -> str:
     """What the page says then; questions with labels are graded at once."""
     app.file_uploader(key="tune_upload").set_value((name, content, "text/csv")).run()
-    if grading := job_named(app, "tune_grading"):
-        grading.wait()
-        app.run()
-    assert not app.exception
-    return texts(app)
+    return texts(finished(app, "tune_grading"))
 
 
 GOOD = b"question,expected\nHow?,correct\nWho?,incorrect\n"
@@ -240,10 +231,8 @@ def test_drafts_are_of_what_is_searched_and_grading_them_elsewhere_asks_first(st
     assert away in texts(app) and f"{grade} all the same" in [button.label for button in app.button]
     press(app, "Search in ships")
     assert app.selectbox(key="collection").value == "ships" and away not in texts(app)
-    press(app, grade)
-    job_named(app, "tune_grading").wait()
-    seen = job_named(app, "tune_grading").progress
-    assert seen.done == len(drafted)
+    finished(press(app, grade), "tune_grading")
+    assert grade not in [button.label for button in app.button]
 
 
 def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
@@ -264,9 +253,8 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
 def begin_labelling(app: AppTest) -> AppTest:
     look(app, "tune_source", "Upload")
     put_file(app, "waiting.csv", "\n".join(["question", *ANSWERED, *OTHERS]).encode())
-    job_named(app, "label_grading").wait()
-    app.run()
-    assert not app.exception and not app.segmented_control(key="tune_source").proto.disabled
+    finished(app, "label_grading")
+    assert not app.segmented_control(key="tune_source").proto.disabled
     return app
 
 
