@@ -171,7 +171,7 @@ class ExperimentStore:
             if read.problems:
                 first = read.problems[0]
                 raise BadRecord(
-                    f"The set {name!r} has a row that cannot be read, row {first.row}: {first.message}",
+                    f"The set {name!r} has a row that cannot be read. {first.told}",
                     hint="Download it and correct it, or delete it on the Tune page.",
                 )
             changed = change(LabelledSet(name, read.questions))

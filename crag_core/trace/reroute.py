@@ -124,7 +124,7 @@ def caution(trace: Trace, routed: Reroute, terms: Terms = FIELD) -> tuple[str, s
         writer = routed.answer.writer if routed.answer else trace.settings.writer
         reason = reason_in(terms, routed.policy, routed.decision)
         return doubtful_title(writer), why_doubtful(routed.decision, trace.web, reason)
-    return "", disagreement(routed.knowledge, routed.answer.text) if routed.answer else ""
+    return "", disagreement(trace.question, routed.knowledge, routed.answer.text) if routed.answer else ""
 
 
 def _is_doubtful(decision: Decision, knowledge: Knowledge) -> bool:

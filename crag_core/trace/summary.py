@@ -182,7 +182,7 @@ def measure(trace: Trace, at: float) -> Measured:
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
         provider_ms=1000 * trace.seconds_of(_FROM_THE_WEB) if is_assembled else None,
         total_ms=1000 * trace.seconds,
-        searched=trace.web is not None and trace.web.outcome not in _UNASKED,
+        searched=trace.web is not None and trace.web.outcome not in _UNASKED and not trace.web.from_cache,
         improved=_improved(trace) if is_assembled and summary.correction_applied else None,
         graded=len(grades) - ungraded,
         ungraded=ungraded,

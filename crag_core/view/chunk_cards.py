@@ -38,7 +38,7 @@ class ChunkCard:
     thresholds are held against, `scores` all that are shown; both are empty where it was not graded.
     `action` is what its own score stands for, None where the policy compares no single chunk with its thresholds, and
     for snippets, which decide nothing. `chips` are (kind, words). `edit` is what the user did to it. `is_used`: some
-    of it went into the answer.
+    of it went into the answer, None: nothing is decided yet.
     `is_asked_for`: the policy looks at it. `is_aside`: its grade is on another scale than those that decide.
     """
 
@@ -56,7 +56,7 @@ class ChunkCard:
     is_pinned: bool
     is_asked_for: bool
     is_aside: bool
-    is_used: bool
+    is_used: bool | None
     notes: tuple[str, ...]
     warnings: tuple[str, ...]
     verdicts: tuple[StripVerdict, ...]
@@ -70,7 +70,7 @@ class ChunkCard:
     @property
     def use(self) -> str:
         if not self.is_used:
-            return "not used"
+            return "" if self.is_used is None else "not used"
         kept = sum(verdict.kept for verdict in self.verdicts)
         is_whole = kept == len(self.verdicts)
         return "used whole" if is_whole else f"used {kept} of {counted(len(self.verdicts), 'sentence')}"
@@ -147,14 +147,14 @@ def _cards(view: RunView, passages: Iterable[Passage]) -> Iterator[ChunkCard]:
         is_dropped, is_pinned, is_web = id_ in edits.dropped, id_ in edits.pinned, passage in trace.web_passages
         decides = _decides(decision, id_, counting) if is_by_chunks else ""
         compared = numbers_of(grade, policy, has_two=is_two)
-        is_used = id_ in used
+        is_used = id_ in used if view.is_decided else None
         change = "new" if is_used else "gone"
         chips = (
             ("decides", "decides", bool(decides)),
             ("pinned", "pinned by you", is_pinned),
             ("dropped", "dropped by you", is_dropped),
             ("gone", "possible prompt injection", id_ in suspicious),
-            (change, change, is_used != (id_ in used_then) and not view.not_graded_by),
+            (change, change, is_used not in (id_ in used_then, None)),
         )
         yield ChunkCard(
             passage=passage,

@@ -154,7 +154,15 @@ def test_rows_that_cannot_be_used_are_named_and_nothing_is_graded(home: Path, ca
     file.write_text("question,expected\nWhy?,perhaps\n,correct\n", "utf-8")
     assert main(["evaluate", "--set", str(file)]) == 1
     told = capsys.readouterr().err
-    assert "2 rows that cannot be used" in told and "row 2:" in told and "row 3:" in told and "graded" not in told
+    assert "2 rows that cannot be used" in told and "Row 2:" in told and "Row 3:" in told and "graded" not in told
+
+
+def test_a_file_that_is_no_text_is_refused_as_a_whole(home: Path, capsys: Output) -> None:
+    file = home / "bad.csv"
+    file.write_bytes(b"PK\x03\x04")
+    assert main(["evaluate", "--set", str(file)]) == 1
+    told = capsys.readouterr().err
+    assert "This is not a text file." in told and "row" not in told.lower().replace("workbook", "")
 
 
 @pytest.mark.parametrize(

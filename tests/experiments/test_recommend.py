@@ -181,7 +181,7 @@ def test_where_no_pair_keeps_the_limit_the_nearest_is_told() -> None:
     assert 0.8 < found.upper <= 1.0 and "nearest to a limit that no pair keeps" in found.reason("it")
     yours = sure_of_all(0.9)
     assert (yours.lower, yours.upper) == (0.3, 0.9) and yours.broken == found.misses and not yours.misses
-    assert yours.keep and not yours.keeps_limit and yours.reason("it").endswith("which they break")
+    assert yours.keep and not yours.keeps_limit and yours.reason("it").endswith("a limit that they break")
 
 
 def test_a_promised_pair_that_is_worse_than_yours_is_not_recommended() -> None:

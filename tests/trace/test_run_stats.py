@@ -76,6 +76,10 @@ def test_a_search_that_was_not_made_is_none(outcome: WebOutcome) -> None:
     assert not measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
 
 
+def test_a_search_that_the_cache_answered_asked_no_provider() -> None:
+    assert not measure(taken(0.5, web=replace(searched(NEWS), from_cache=True)), at=0).searched
+
+
 @pytest.mark.parametrize("outcome", [WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.TIMED_OUT])
 def test_a_search_that_was_made_counts_whatever_came(outcome: WebOutcome) -> None:
     assert measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched

@@ -93,6 +93,12 @@ def test_code_and_hostile_markup_stay_as_they_are() -> None:
     assert lines == ["<img src=x onerror=alert(1)> [x](javascript:alert(1))", "# a = b**c"]
 
 
+def test_before_anything_is_decided_no_chunk_is_called_unused() -> None:
+    [card] = chunk_cards(view_run(trace(policy("paper"), passages=(passage("p1"),))))
+    assert (card.use, card.chips) == ("", ())
+    assert "not used" not in report.render(trace(policy("paper"), passages=(passage("p1"),)))
+
+
 # --- one number ------------------------------------------------------------------------------------------------------
 
 POLICY = policy("paper").with_thresholds(0.3, 0.7, 0.25)

@@ -13,6 +13,7 @@ from crag_core.trace.reroute import caution, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.evidence import Line, side_by_side
 from crag_core.view.run_view import name_of, view_run
+from crag_core.view.score_words import ALONE
 from ui.session import app_state, current_run
 from ui.shell.text import paragraphs, plain
 
@@ -26,7 +27,7 @@ def draw_answer(trace: Trace) -> bool:
         st.markdown(f":material/block: {plain(answer.message if answer else 'No answer.')}")
         return False
     view = view_run(trace)
-    title, why = caution(trace, view.routed)
+    title, why = caution(trace, view.routed, ALONE)
     if title:
         st.markdown(f":orange[:material/help: **{plain(title)}**]")
     if why:

@@ -118,7 +118,7 @@ def _draw_refused(found: Looked) -> None:
     problems = found.read.problems
     if not problems or found.read.failure:
         return
-    lines = [f"Row {one.row}: {plain(one.message)}" for one in problems]
+    lines = [plain(one.told) for one in problems]
     title = f"{counted(len(problems), 'row')} refused; the others go in"
     st.warning(first_lines(lines, _SHOWN_PROBLEMS), icon=":material/warning:", title=title)
 

@@ -18,6 +18,7 @@ from crag_core.experiments.logs.findings import Findings
 from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
+from crag_core.view.score_words import ALONE
 from ui.session import access, app_state, background, labelled_sets, run_job
 from ui.session.keys import hand, kept, remembered
 from ui.session.labelled_sets import SetJob
@@ -141,7 +142,7 @@ def _judged(home: str, under: Conditions, fingerprint: str, count: int, _log: Re
 def findings(found: tuple[Judged, ...], policy: Policy) -> Findings:
     """Under a policy, worked out once for the same records."""
     key = (policy, tuple(map(id, found)))
-    return remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy))
+    return remembered(f"log_findings_{policy.name}", key, lambda: found_in.findings(found, policy, ALONE))
 
 
 @app_state.reporting()

@@ -257,7 +257,7 @@ def _draw_read(read: Read) -> None:
 
 
 def _draw_problems(read: Read, title: str) -> None:
-    lines = [f"Row {problem.row}: {plain(problem.message)}" for problem in read.problems]
+    lines = [plain(problem.told) for problem in read.problems]
     st.error(first_lines(lines, _SHOWN_PROBLEMS), title=title, icon=":material/error:")
 
 

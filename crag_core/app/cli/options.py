@@ -142,11 +142,11 @@ def _checked(name: str, read: Read) -> LabelledSet:
     for remark in filter(None, (*read.remarks, few_tell(read.questions))):
         print(f"note: {remark}", file=sys.stderr)
     if read.problems:
-        message = "\n".join(f"  row {problem.row}: {problem.message}" for problem in read.problems[:20])
+        message = "\n".join(f"  {problem.told}" for problem in read.problems[:20])
         more = f"\n  and {len(read.problems) - 20} more" if len(read.problems) > 20 else ""
-        raise BadRecord(
-            f"The labelled set {name!r} has {counted(len(read.problems), 'row')} that cannot be used:\n{message}{more}"
-        )
+        rows = counted(len(read.problems), "row")
+        what = f"has {rows} that cannot be used" if read.problems[-1].row else "is refused"
+        raise BadRecord(f"The labelled set {name!r} {what}:\n{message}{more}")
     if read.unlabelled:
         raise BadRecord(f"The set {name!r} has no labels.", hint="Label its questions on the Tune page.")
     if not read.questions:

@@ -7,15 +7,19 @@ from functools import lru_cache
 
 _YEAR = r"((?:19|20)\d\d)(?!\d|[.,]\d)(?:[/-](\d\d)(?!\d))?"
 _NAMED = re.compile(rf"(?<!\d){_YEAR}")
-_AFTER = "in|of|for|from|since|until|till|by|before|after|during|years?|season|on|to|and|the"
+_AFTER = "in|of|for|during|years?|season|on|to|and|the"
 _ASKED = re.compile(rf"\b(?:{_AFTER}) {_YEAR}(?! (?:[a-z]+s|percent|%|[€£$])\b)", re.IGNORECASE)
 """Not "of 2000 pounds"."""
+_OPEN = re.compile(
+    rf"\b(?:since|from|until|till|by|before|after|between|than|(?:up|prior) to) (?:the )?(?:years? |seasons? )?{_YEAR}",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=512)
 def years_asked(question: str) -> frozenset[int]:
-    """{2023} of "What was the fare in 2023?"; English only."""
-    return _years(_ASKED, question)
+    """{2023} of "What was the fare in 2023?", none of "What came after 2023?", of which others tell; English only."""
+    return frozenset() if _OPEN.search(question) else _years(_ASKED, question)
 
 
 def years_named(text: str) -> frozenset[int]:

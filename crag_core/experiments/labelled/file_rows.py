@@ -78,10 +78,17 @@ def cleaned(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`row` as a person counts it: the line of the file on which it starts, or its place in a JSON list, from 1."""
+    """`row` as a person counts it: the line of the file on which it starts, or its place in a JSON list, from 1.
+
+    0: the whole file.
+    """
 
     row: int
     message: str
+
+    @property
+    def told(self) -> str:
+        return f"Row {self.row}: {self.message}" if self.row else self.message
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def read_questions(name: str, content: bytes) -> Read:
         text, guesses = decoded(content)
         return _read_table(table_of(text), guesses)
     except BadRecord as error:
-        return Read((), (Problem(1, f"{cleaned(name)[:60]}: {error}"),), ())
+        return Read((), (Problem(0, f"{cleaned(name)[:60]}: {error}"),), ())
 
 
 def write_questions(questions: Iterable[LabelledQuestion]) -> str:

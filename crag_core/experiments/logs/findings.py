@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from crag_core.base.text.csv_cells import written
 from crag_core.base.types.decisions import Action
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import FIELD, Terms
 from crag_core.experiments.logs.record import LogRecord
 from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
 
@@ -37,8 +38,8 @@ class Findings:
         return any(one.verdict in (Verdict.WRONG, Verdict.RIGHT) for _, one in self.pairs)
 
 
-def findings(found: Sequence[Judged], policy: Policy) -> Findings:
-    return Findings(policy, tuple((one.record, one.under(policy)) for one in found))
+def findings(found: Sequence[Judged], policy: Policy, terms: Terms = FIELD) -> Findings:
+    return Findings(policy, tuple((one.record, one.under(policy, terms)) for one in found))
 
 
 def lines(found: Findings) -> list[str]:

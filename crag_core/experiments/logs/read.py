@@ -96,7 +96,7 @@ def read_log(content: bytes, shape: str = "", chosen: Mapping[str, str] | None =
     except BadRecord as error:
         return replace(read, failure=str(error), problems=tuple(problems), remarks=remarks)
     everything = tuple(sorted((*problems, *found.problems), key=lambda one: one.row))
-    failure = "" if found.records else f"No record can be read. Row {everything[0].row}: {everything[0].message}"
+    failure = "" if found.records else f"No record can be read. {everything[0].told}"
     records = _with_own_ids(found.records)
     return replace(read, failure=failure, records=records, problems=everything, remarks=(*remarks, *found.remarks))
 

@@ -18,6 +18,7 @@ from crag_core.base.types.decisions import Action
 from crag_core.base.types.knowledge import Strip
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.decision.policy import Policy
+from crag_core.decision.reasons import FIELD, Terms, reason_in
 from crag_core.experiments.labelled.questions import Expected
 from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import LogRecord
@@ -94,8 +95,9 @@ class Judged:
     record: LogRecord
     meter: SupportMeter
 
-    def under(self, policy: Policy) -> Finding:
-        return _Case(self, policy, reroute(self.trace, policy)).finding()
+    def under(self, policy: Policy, terms: Terms = FIELD) -> Finding:
+        """`terms` are those that its reason has the scores and thresholds in."""
+        return _Case(self, policy, reroute(self.trace, policy), terms).finding()
 
     @cached_property
     def truth(self) -> Reference:
@@ -162,6 +164,7 @@ class _Case:
     judged: Judged
     policy: Policy
     routed: Reroute
+    terms: Terms
 
     def finding(self) -> Finding:
         expected, is_right = self.judged.record.expected, self.judged.is_right
@@ -211,7 +214,7 @@ class _Case:
         there = [one for one in holding if one.id in kept]
         if not there or decision.action is Action.INCORRECT:
             best = max(holding, key=lambda one: self._score(one) or 0.0)
-            told = f"{_scored(self._score(best))}: {decision.reason}"
+            told = f"{_scored(self._score(best))}: {self._reason}"
             return self._made(Stage.GRADED_LOW, Verdict.WRONG, told, best.id)
         texts = {one.passage.id: one.text for one in self.routed.knowledge.internal}
         if any(self._still_holds(one, texts.get(one.id, "")) for one in there):
@@ -252,10 +255,10 @@ class _Case:
             if best is not None and best >= card.upper:
                 reached, upper = against(best, card.upper)
                 told = f"best chunk {reached} ≥ {upper}, where its evaluator has its upper threshold"
-                return self._doubt(Stage.GRADED_LOW, f"{decision.reason}; {told}{ending}")
+                return self._doubt(Stage.GRADED_LOW, f"{self._reason}; {told}{ending}")
             if decision.action is Action.AMBIGUOUS and not has_none and self.judged.stands_on_the_best:
                 return self._plausible("; the answer stands on the best sentences")
-            return self._doubt(Stage.NOT_RETRIEVED, f"{decision.reason}{ending}")
+            return self._doubt(Stage.NOT_RETRIEVED, f"{self._reason}{ending}")
         if not answer:
             return self._plausible("")
         kept, internal = self._kept_strips(), self.routed.knowledge.internal
@@ -286,9 +289,13 @@ class _Case:
         return self._made(stage, Verdict.DOUBTFUL, reason, chunk)
 
     def _plausible(self, ending: str) -> Finding:
-        return self._made(Stage.NONE, Verdict.PLAUSIBLE, f"{self.routed.decision.reason}{ending}")
+        return self._made(Stage.NONE, Verdict.PLAUSIBLE, f"{self._reason}{ending}")
 
     # What both ask
+
+    @property
+    def _reason(self) -> str:
+        return reason_in(self.terms, self.policy, self.routed.decision)
 
     @property
     def _passages(self) -> tuple[Passage, ...]:

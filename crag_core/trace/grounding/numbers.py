@@ -65,7 +65,7 @@ def _numbers_in(text: str) -> dict[str, str]:
     tokens = _TOKEN.findall(_LIST_MARK.sub("", text).lower())
     found: dict[str, str] = {}
     for token, following in zip(tokens, [*tokens[1:], ""], strict=False):
-        value = _value(token)
+        value = number_form(token)
         if value and following in _MULTIPLIERS and value.count("|") < 2:
             found[str(Fraction(value.replace("|", ".")) * _MULTIPLIERS[following])] = f"{token} {following}"
         elif value:
@@ -74,7 +74,7 @@ def _numbers_in(text: str) -> dict[str, str]:
 
 
 @lru_cache(8192)
-def _value(token: str) -> str:
+def number_form(token: str) -> str:
     """A number in one form: "24,530" is 24530, "9.50" and "9,5" are 9|5, "9:00" is 9; "" for what is none."""
     if not token[:1].isdigit():
         return number_in(token)

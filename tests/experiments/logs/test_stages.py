@@ -22,6 +22,7 @@ from crag_core.experiments.logs.matching import Reference, declines
 from crag_core.experiments.logs.record import Context, LogRecord, passages_of
 from crag_core.experiments.logs.stages import Finding, Judged, Stage, Verdict
 from crag_core.trace.trace import Trace
+from crag_core.view.score_words import ALONE
 from tests import builders
 from tests.fakes import Bench
 
@@ -206,6 +207,16 @@ def test_a_threshold_moves_the_stage_and_nothing_is_measured_again() -> None:
     assert judged.under(PAPER).stage is Stage.NOT_USED
     assert judged.under(PAPER.with_thresholds(0.95, 0.97)).stage is Stage.GRADED_LOW
     assert judged.under(PAPER.with_thresholds(0.4, 0.7, 0.85)).stage is Stage.STRUCK_OUT
+
+
+def test_a_reason_has_the_terms_that_are_asked_for() -> None:
+    bare = LogRecord("a", 1, "What does the ferry cost?", (), "Nine euros.")
+    found, grades = builders.twice((0.3, 0.9))
+    two = builders.policy("two-signal")
+    judged = Judged(builders.trace(two, passages=found, grades=grades), bare, METER)
+    assert judged.under(two).reason == "best answering 0.30 < upper 0.60, best topical 0.90 ≥ lower 0.40"
+    told = judged.under(two, ALONE).reason
+    assert told == "best answer 0.30 < answer bar 0.60, best subject 0.90 ≥ subject bar 0.40"
 
 
 SAYS_THERE_IS_NONE = (
