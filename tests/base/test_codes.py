@@ -58,6 +58,10 @@ def test_a_word_stands_in_for_a_code_however_it_is_written() -> None:
         ("What is the difference between a crime and a tort?", None),
         ("What does a single room cost, and may I bring a dog?", None),
         ("Is one suit higher than another in poker?", None),
+        ("What does a room cost and may I bring a dog?", ("does a room cost", "may I bring a dog")),
+        ("Where do I park, and what does it cost?", ("do I park", "what does it cost")),
+        ("What do I do if the alarm rings and is not stopped?", None),
+        ("When can members and guests use the gym?", None),
     ],
 )
 def test_two_things_asked_together(question: str, things: tuple[str, str] | None) -> None:

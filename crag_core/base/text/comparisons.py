@@ -18,16 +18,25 @@ _PATTERNS = [
         f"\\bwith {_ONE} and {_OTHER} (?:costs?|come to)\\b",
     )
 ]
+_SUBJECT = "(?:i|we|you|they|he|she|it|there|the|an?|my|our|your|this|that)"
+_ASKS = (
+    rf"(?:what|when|where|why|who|how) |(?:may|can|do|does|must|should|will) (?!not\b)|(?:is|are|was|were) {_SUBJECT}\b"
+)
+_TWO_QUESTIONS = re.compile(rf"^(?:wh\w+|how)\b ([^;?]+?),? and ((?:{_ASKS})[^;?]+)[?]*$", re.IGNORECASE)
 _ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$", re.IGNORECASE)
 
 
 def two_things(question: str) -> tuple[str, str] | None:
-    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?"; else None.
+    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?", or what it
+    asks and then asks ("a room cost", "may I bring a dog"); else None.
 
     English only; a difference between two things has a sentence of its own in most texts, and is none of these.
     """
     found = next((match for pattern in _PATTERNS if (match := pattern.search(question.strip()))), None)
-    return (found[1], found[2]) if found else _asked_twice(question.strip())
+    if found:
+        return found[1], found[2]
+    both = _TWO_QUESTIONS.search(question.strip())
+    return _asked_twice(question.strip()) or ((both[1], both[2]) if both else None)
 
 
 def _asked_twice(question: str) -> tuple[str, str] | None:
