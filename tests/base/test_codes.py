@@ -56,7 +56,6 @@ def test_a_word_stands_in_for_a_code_however_it_is_written() -> None:
         ("Where and when was she born?", None),
         ("Who is she and who are they?", None),
         ("What is the difference between a crime and a tort?", None),
-        ("What does a single room cost, and may I bring a dog?", None),
         ("Is one suit higher than another in poker?", None),
         ("What does a room cost and may I bring a dog?", ("does a room cost", "may I bring a dog")),
         ("Where do I park, and what does it cost?", ("do I park", "what does it cost")),

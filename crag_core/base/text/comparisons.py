@@ -23,6 +23,7 @@ _ASKS = (
     rf"(?:what|when|where|why|who|how) |(?:may|can|do|does|must|should|will) (?!not\b)|(?:is|are|was|were) {_SUBJECT}\b"
 )
 _TWO_QUESTIONS = re.compile(rf"^(?:wh\w+|how)\b ([^;?]+?),? and ((?:{_ASKS})[^;?]+)[?]*$", re.IGNORECASE)
+_PRONOUN = re.compile(rf"\b{_SUBJECT}$", re.IGNORECASE)
 _ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$", re.IGNORECASE)
 
 
@@ -35,8 +36,7 @@ def two_things(question: str) -> tuple[str, str] | None:
     found = next((match for pattern in _PATTERNS if (match := pattern.search(question.strip()))), None)
     if found:
         return found[1], found[2]
-    both = _TWO_QUESTIONS.search(question.strip())
-    return _asked_twice(question.strip()) or ((both[1], both[2]) if both else None)
+    return _asked_twice(question.strip()) or _two_questions(question.strip())
 
 
 def _asked_twice(question: str) -> tuple[str, str] | None:
@@ -46,6 +46,11 @@ def _asked_twice(question: str) -> tuple[str, str] | None:
     one, other = found[2].split(), found[3].split()
     things = [word for word in one if word not in other], [word for word in other if word not in one]
     return (" ".join(things[0]), " ".join(things[1])) if all(things) and {*one} & {*other} else None
+
+
+def _two_questions(question: str) -> tuple[str, str] | None:
+    found = _TWO_QUESTIONS.search(question)
+    return (found[1], found[2]) if found and not any(_PRONOUN.search(one) for one in found.groups()) else None
 
 
 def says_both(text: str, things: tuple[str, str]) -> bool:
