@@ -23,7 +23,7 @@ _ASKS = (
     rf"(?:what|when|where|why|who|how) |(?:may|can|do|does|must|should|will) (?!not\b)|(?:is|are|was|were) {_SUBJECT}\b"
 )
 _TWO_QUESTIONS = re.compile(rf"^(?:wh\w+|how)\b ([^;?]+?),? and ((?:{_ASKS})[^;?]+)[?]*$", re.IGNORECASE)
-_PRONOUN = re.compile(rf"\b{_SUBJECT}$", re.IGNORECASE)
+_PRONOUN = re.compile(rf"\b(?:{_SUBJECT}|me|us|them|him|her)$", re.IGNORECASE)
 _ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$", re.IGNORECASE)
 
 
