@@ -218,12 +218,6 @@ def test_html_totals_below_that_are_written_above() -> None:
     assert read(page, "a.html") == "A: one; B: 3\nA: all; B: 3"
 
 
-def test_html_lists_with_the_numbers_that_they_show() -> None:
-    page = b"<ol start=5><li>V<li>VI</ol><ol type=a start=3><li>x</ol><ol reversed><li>2<li>1</ol>"
-    page += b"<ol><li value=9><p>y</ol>"
-    assert read(page, "a.html").split("\n\n") == ["5. V\n6. VI", "c. x", "2. 2", "1. 1", "9. y"]
-
-
 def test_html_tables_in_others_and_tables_of_facts() -> None:
     inner = b"<table><tr><th>Route<th>Price<tr><td>R1<td>8.40</table>"
     assert read(b"<table><tr><td>%s<td>beside</table>" % inner, "a.html") == "Route: R1; Price: 8.40\n\nbeside"

@@ -7,10 +7,10 @@ from typing import Any
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
-from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES
+from crag_core.retrieval.readers.packages import MANY_ATTRIBUTES, text_of
 from crag_core.retrieval.readers.page import MAX_CELLS, SPANNED, check_count
 from crag_core.retrieval.readers.tables import show_rows
-from crag_core.retrieval.readers.text import raise_figures, show_number
+from crag_core.retrieval.readers.text import raise_figures
 
 _DROPPED = re.findall(
     r"\S+",
@@ -22,15 +22,19 @@ _UNWRAPPED = re.findall(
     "button a abbr b big bdi bdo cite code em font i ins kbd label mark q samp small span strong sub sup time tt u var",
 )
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_LINE_THROUGH = re.compile(r"line-through", re.IGNORECASE)
+# Tabs and panels are shown later.
+_HIDDEN = (
+    "//*[@hidden or @style and re:test(@style, 'display\\s*:\\s*none|visibility\\s*:\\s*hidden', 'i')]"
+    "[not(@role='tabpanel' or @role='region')]"
+)
+_PAGE_FOOTER = "//footer[not(ancestor::article or ancestor::blockquote or ancestor::dialog)]"
+_CROSSED_OUT = "//del | //s | //strike | //*[@style][re:test(@style, 'line-through', 'i')]"
+_XPATH = {"re": "http://exslt.org/regular-expressions"}
 _ENTERED = ("text", "email", "tel", "number", "url", "date", "time", "month", "week", "datetime-local")
-_SHOWN_LATER = ("tabpanel", "region")
 # No real page is nested deeper.
 _DEEPEST = 200
 _MOST_SPANNED = 1_000
 _WAS_TABLE = "section"
-_NUMBERINGS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 CROSSED_OUT = "crossed-out text"
 
 
@@ -47,17 +51,18 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         return "", html.Element("html"), []
     parser = html.HTMLParser(remove_comments=True, remove_pis=True, no_network=True, huge_tree=True)
     root = html.document_fromstring(text, parser=parser, ensure_head_body=True)
-    _check_depth(root, name)
+    if root.find("/".join("*" * _DEEPEST)) is not None:
+        raise DocumentRefused(
+            f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
+            hint="Save the page as plain text and add that.",
+        )
     title = " ".join((root.findtext(".//title") or "").split())
-    feet = [
-        one for one in root.iter("footer") if next(one.iterancestors("article", "blockquote", "dialog"), None) is None
-    ]
-    crossed_out = [*root.iter("del", "s", "strike"), *filter(_is_crossed_out, root.iter())]
-    for element in [*root.iter(*_DROPPED), *filter(_is_hidden, root.iter()), *feet, *crossed_out]:
+    crossed_out = root.xpath(_CROSSED_OUT, namespaces=_XPATH)
+    for element in [*root.iter(*_DROPPED), *root.xpath(f"{_HIDDEN} | {_PAGE_FOOTER}", namespaces=_XPATH), *crossed_out]:
         if element.getparent() is not None:
             element.drop_tree()
     for item in [*root.iter("li")]:
-        if not item.getchildren() and not _text_of(item):
+        if not len(item) and not text_of(item):
             item.drop_tree()
     for element in root.iter("section", "form", "dialog"):
         element.tag = "div"
@@ -67,21 +72,22 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         element.tail = f" {_shown_of(element)} {element.tail or ''}"
         element.drop_tree()
     for raised in root.iter("sup"):
-        before = raised.getprevious()
-        said = raised.getparent().text if before is None else before.tail or before.text_content()
-        raised.text = raise_figures(said or "", raised.text or "")
-    for numbered in root.iter("ol"):
-        _write_numbers(numbered)
+        raise_mark(raised)
     for table in reversed([*root.iter("table")]):
         _prepare_table(table, name)
     etree.strip_tags(root, *_UNWRAPPED)
+    etree.strip_attributes(root, "hidden", "role", "style", "class")
     for element in root.iter():
-        for name in ("hidden", "role", "style", "class"):
-            element.attrib.pop(name, None)
         if element.tag != "pre":
             element.text = element.text and re.sub(r"\s+", " ", element.text)
         element.tail = element.tail and re.sub(r"\s+", " ", element.tail)
-    return title, root, [CROSSED_OUT] * any(map(_text_of, crossed_out))
+    return title, root, [CROSSED_OUT] * any(map(text_of, crossed_out))
+
+
+def write_html(root: Any) -> str:
+    from lxml import etree
+
+    return str(etree.tostring(root, encoding="unicode", method="html"))
 
 
 def declared_charset(content: bytes) -> str:
@@ -90,8 +96,16 @@ def declared_charset(content: bytes) -> str:
     return found[1].decode("ascii") if found else ""
 
 
-def _text_of(element: Any) -> str:
-    return " ".join("".join(element.itertext()).split())
+def raise_mark(element: Any) -> None:
+    """One that stands above the line behind other text, see `raise_figures`."""
+    before = element.getprevious()
+    said = element.getparent().text if before is None else before.tail or "".join(before.itertext())
+    element.text = raise_figures(said or "", element.text or "")
+
+
+def show_table(table: Any) -> str:
+    """The rows of a table of HTML as lines of text."""
+    return show_rows([text_of(cell) for cell in row] for row in table.iter("tr"))
 
 
 def _shown_of(element: Any) -> str:
@@ -99,55 +113,18 @@ def _shown_of(element: Any) -> str:
     if element.tag == "img":
         alt, cell = element.get("alt", ""), next(element.iterancestors("td", "th"), None)
         # Short ones are logos, but for the marks that are all of a cell.
-        return alt if len(alt.split()) > 2 or (cell is not None and not _text_of(cell)) else ""
+        return alt if len(alt.split()) > 2 or (cell is not None and not text_of(cell)) else ""
     if element.tag == "input":
         kind = element.get("type", "text").lower()
         value = element.get("value", "") if kind in _ENTERED else ""
         return "[x]" if kind in ("checkbox", "radio") and "checked" in element.attrib else value
     if element.tag in ("svg", "select"):
         parts = element.iter("text") if element.tag == "svg" else element.iterfind(".//option[@selected]")
-        return " ".join(map(_text_of, parts))
+        return " ".join(map(text_of, parts))
     for fraction in element.iter("mfrac"):
         for upper in fraction[:1]:
             upper.tail = "/"
-    return _text_of(element)
-
-
-def _is_crossed_out(element: Any) -> bool:
-    return isinstance(element.tag, str) and bool(_LINE_THROUGH.search(element.get("style", "")))
-
-
-def _check_depth(root: Any, name: str) -> None:
-    depth, below = 0, [root]
-    while below:
-        depth, below = depth + 1, [child for element in below for child in element]
-        if depth > _DEEPEST:
-            raise DocumentRefused(
-                f"{name}: its elements are nested too deeply (over {_DEEPEST}).",
-                hint="Save the page as plain text and add that.",
-            )
-
-
-def _is_hidden(element: Any) -> bool:
-    if not isinstance(element.tag, str) or element.get("role") in _SHOWN_LATER:
-        return False
-    return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
-
-
-def _write_numbers(numbered: Any) -> None:
-    """Numbers that the library does not count: letters, downwards, or given."""
-    items = [*numbered.iterchildren("li")]
-    kind, step = _NUMBERINGS.get(numbered.get("type", ""), ""), -1 if "reversed" in numbered.attrib else 1
-    if not kind and step > 0 and not any(item.get("value") for item in items):
-        return
-    number = _whole(numbered.get("start", ""), len(items) if step < 0 else 1)
-    numbered.tag = "div"
-    for item in items:
-        number = _whole(item.get("value", ""), number)
-        inner = item[0] if len(item) and item[0].tag == "p" and not (item.text or "").strip() else item
-        inner.text = f"{show_number(number, kind)}. {inner.text or ''}"
-        item.tag = "div"
-        number += step
+    return text_of(element)
 
 
 def _own(table: Any, *tags: str) -> list[Any]:
@@ -169,10 +146,8 @@ def _prepare_table(table: Any, name: str) -> None:
             head.tag = value.tag = "span"
     elif is_data and (not inner or _own(table, "th")):
         for part in inner:
-            said = show_rows([_text_of(cell) for cell in row] for row in part.iter("tr"))
-            part.tag = "div"
-            part[:] = []
-            part.text = said
+            said = show_table(part)
+            part.tag, part[:], part.text = "div", [], said
         fill_spans(name, rows, ("td", "th"), "colspan", "rowspan")
         return
     for element in _own(table, "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup"):
@@ -180,8 +155,10 @@ def _prepare_table(table: Any, name: str) -> None:
     table.tag = _WAS_TABLE
 
 
-def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> None:
-    """Repeats every spanned cell in each of its places, and takes its span away. Refuses millions of copies."""
+def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> int:
+    """Repeats every spanned cell in each of its places, and takes its span away; how many elements were copied.
+
+    Refuses millions of copies."""
     from copy import deepcopy
 
     copied = 0
@@ -198,8 +175,8 @@ def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, d
                     waiting[at] = (cell, left - 1)
                 continue
             cell = cells.pop(0)
-            wide, high = (_span(cell.attrib.pop(way, "1")) for way in (across, down))
-            copied += (wide * min(high, left_rows) - 1) * sum(1 for _ in cell.iter())
+            wide, high = min(_span(cell, across), _MOST_SPANNED), min(_span(cell, down), left_rows)
+            copied += (wide * high - 1) * sum(1 for _ in cell.iter())
             check_count(name, copied, MAX_CELLS, SPANNED)
             for place in range(at, at + wide):
                 placed.append(deepcopy(cell) if place > at else cell)
@@ -208,11 +185,9 @@ def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, d
         for child in [*row]:
             row.remove(child)
         row.extend(placed)
+    return copied
 
 
-def _span(written: str) -> int:
-    return max(1, min(_whole(written, 1), _MOST_SPANNED))
-
-
-def _whole(written: str, otherwise: int) -> int:
-    return int(written) if re.fullmatch(r"\s*-?\d{1,9}\s*", written) else otherwise
+def _span(cell: Any, way: str) -> int:
+    written = cell.attrib.pop(way, "").strip()
+    return max(1, int(written)) if re.fullmatch(r"\d{1,9}", written) else 1

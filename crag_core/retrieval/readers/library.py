@@ -12,31 +12,22 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
-from crag_core.retrieval.readers.html import CROSSED_OUT, declared_charset, prepare_html
+from crag_core.retrieval.readers.html import CROSSED_OUT, declared_charset, prepare_html, show_table, write_html
 from crag_core.retrieval.readers.mail import prepare_mail
-from crag_core.retrieval.readers.office import NOTES, prepare_open, prepare_slides, prepare_word
-from crag_core.retrieval.readers.packages import Package, check_entities
-from crag_core.retrieval.readers.page import (
-    MAX_CELLS,
-    MAX_MEMBERS,
-    MAX_PAGES,
-    MAX_UNPACKED,
-    Page,
-)
-from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables, show_rows
-from crag_core.retrieval.readers.text import join_blocks, join_lines, normalise_text, raise_figures
+from crag_core.retrieval.readers.office import NOTES, Prepared, prepare_open, prepare_slides, prepare_word
+from crag_core.retrieval.readers.packages import Package, check_entities, damaged
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_MEMBERS, MAX_PAGES, MAX_UNPACKED, Page
+from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables
+from crag_core.retrieval.readers.text import join_items, join_lines, normalise_text, raise_figures
 from crag_core.retrieval.readers.workbook import read_workbook
 
-_PREPARE = {
-    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), prepare_word),
-    **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), prepare_slides),
-    **dict.fromkeys((".odt", ".ods", ".odp"), prepare_open),
-}
+_WORD = (".docx", ".docm", ".dotx", ".dotm")
 _WORKBOOKS = (".xlsx", ".xlsm", ".xltx", ".xltm")
+_SLIDES = (".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", ".pot", ".key")
 _HTML = (".htm", ".html", ".xhtml")
+_MAILS = (".eml", ".msg")
 # What the library calls otherwise, and then reads less of.
 _READ_AS_TYPE = {".geojson": "application/json", ".xhtml": "text/html"}
 # Obfuscation of fonts, which does not concern the text.
@@ -61,16 +52,14 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
     if content.startswith(b"PK"):
         package = Package(content, name, EXPECTED.get(extension, f"a {extension} file"))
         package.check_xml()
-        if extension == ".epub":
-            _refuse_locked(package)
-            content, left_out = package.parsed(_prepare_chapters)
-        elif extension in _WORKBOOKS:
+        if extension in _WORKBOOKS:
             return package.parsed(read_workbook)
-        elif extension in _PREPARE:
+        if extension in _PREPARE:
             changed, left_out = package.parsed(_PREPARE[extension])
             content = package.replaced(changed)
     elif extension in _HTML:
-        title, content, left_out = _prepare_page(content, name)
+        title, root, left_out = prepare_html(content, name)
+        content = write_html(root).encode()
     elif extension == ".rtf":
         content, left_out = _prepare_rich(content)
     elif extension == ".eml":
@@ -83,43 +72,33 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
             left_out = ["attributes of elements"]
         elif extension == ".ipynb":
             content = re.sub(rb"\\u001b\[[0-9;]*m", b"", content)  # colours
-    document = _extract(content, name)
-    pages = [*_split_pages(document, extension, title)]
-    if extension == ".epub" and pages[0].text:
-        pages[0] = Page(join_blocks([_head(document.metadata), pages[0].text]))
+    pages = [*_split_pages(_extract(content, name), extension, title)]
     if left_out:
         pages.append(Page("", None, ", ".join(left_out)))
     return tuple(pages)
 
 
-def _refuse_locked(package: Package) -> None:
-    if "META-INF/encryption.xml" not in package.names:
-        return
-    for data in package.parse("META-INF/encryption.xml").iter("{*}EncryptedData"):
+def _prepare_book(package: Package) -> Prepared:
+    """Its chapters as pages of HTML are; raises `DocumentRefused` for copy protection."""
+    locks = package.roots("META-INF/encryption.xml")
+    for data in (data for one in locks for data in one.iter("{*}EncryptedData")):
         methods = [method.get("Algorithm", "") for method in data.iterchildren("{*}EncryptionMethod")]
         if not methods or any(method not in _FONTS_ONLY for method in methods):
             raise package.locked("a book with copy protection (DRM), and its text is encrypted")
-
-
-def _prepare_chapters(package: Package) -> tuple[bytes, list[str]]:
     changed, lost = {}, dict[str, None]()
     for part in package.names:
         if part.lower().endswith((".xhtml", ".html", ".htm")):
             _, changed[part], left_out = prepare_html(package.read(part), package.name)
             lost |= dict.fromkeys(left_out)
-    return package.replaced(changed), [*lost]
+    return changed, [*lost]
 
 
-def _head(book: Any) -> str:
-    title, author = (" ".join(one.split()) for one in (book.title or "", ", ".join(book.authors or ())))
-    return join_blocks([title and f"# {title}", author and f"Author: {author}"])
-
-
-def _prepare_page(content: bytes, name: str) -> tuple[str, bytes, list[str]]:
-    from lxml import etree
-
-    title, root, left_out = prepare_html(content, name)
-    return title, etree.tostring(root, encoding="utf-8", method="html"), left_out
+_PREPARE = {
+    **dict.fromkeys(_WORD, prepare_word),
+    **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), prepare_slides),
+    **dict.fromkeys((".odt", ".ods", ".odp"), prepare_open),
+    ".epub": _prepare_book,
+}
 
 
 def _prepare_rich(content: bytes) -> tuple[bytes, list[str]]:
@@ -190,35 +169,31 @@ def _extract(content: bytes, name: str) -> Any:
         concurrency=xberg.ConcurrencyConfig(max_threads=1),
         max_archive_depth=0,
     )
+    path = PurePath(name)
+    kind = EXPECTED.get(path.suffix.lower(), "a document")
     given = xberg.ExtractInput(
         kind=xberg.ExtractInputKind.BYTES,
         bytes=content,
-        mime_type=_media_types()[PurePath(name).suffix.lower()],
-        filename=PurePath(name).name,
+        mime_type=_media_types()[path.suffix.lower()],
+        filename=path.name,
     )
 
     async def extract() -> Any:
         return await xberg.extract(given, config)
 
-    fault: Exception | None = None
     try:
         result = asyncio.run(extract())
-        problems = [str(getattr(one, "message", one)) for one in result.errors]
     except (xberg.XbergError, RuntimeError) as error:
-        result, problems, fault = None, [str(error)], error
-    if result is None or not result.results:
-        detail = " ".join(" ".join(problems).split())
-        raise DocumentRefused(
-            f"{name}: expected {EXPECTED.get(PurePath(name).suffix.lower(), 'a document')}, "
-            f"found a damaged one ({detail[:200].rstrip('.') or 'nothing in it'}).",
-            hint="Open it in its own program, let it be repaired, save it and add it again.",
-        ) from fault
+        raise damaged(name, kind, " ".join(str(error).split())) from error
+    if not result.results:
+        problems = " ".join(str(getattr(one, "message", one)) for one in result.errors)
+        raise damaged(name, kind, " ".join(problems.split()) or "nothing in it")
     return result.results[0]
 
 
 def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
     """Slides, sheets with their names; other formats are one page, with their title if they have no heading."""
-    if extension in _SLIDES and document.pages and extension != ".odp":
+    if extension in _SLIDES and document.pages:
         for page in document.pages:
             text = show_markdown(re.sub(r"\A##? ", "# ", page.content.strip()))
             text = re.sub(rf"(?m)^(?:# )?{NOTES}\s+", "Notes:\n", text)
@@ -226,7 +201,7 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
                 text = f"{text}\n\nNotes:\n{normalise_text(page.speaker_notes.strip())}".strip()
             has_picture = bool(page.image_indices) or "![" in page.content
             yield Page(text, page.page_number, "no text, only a picture" if has_picture and not text else "")
-    elif extension in _SLIDES:
+    elif extension in (*_SLIDES, ".odp"):
         for number, slide in enumerate(re.split(r"(?m)^-----$\n", document.content)[1:], 1):
             yield Page(show_markdown(re.sub(r"\A\s*##(?: *$| )", "# ", slide.strip(), flags=re.M)), number)
     elif document.pages and any(page.sheet_name for page in document.pages):
@@ -239,39 +214,35 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
         has_files = re.search(r"(?m)^Attachments:$", shown)
         yield Page(shown, None, "the attached files" if has_files else "")
     else:
-        body = show_markdown(document.content)
-        if _PREPARE.get(extension) is prepare_word:
-            body = join_blocks([body])
-        yield Page(f"# {title}\n\n{body}" if title and body and not re.search(r"(?m)^# ", body) else body)
-
-
-_MAILS = (".eml", ".msg")
-_SLIDES = (".odp", ".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", ".pot", ".key")
+        text = show_markdown(document.content)
+        if extension == ".epub" and text:
+            about = document.metadata
+            title, author = (" ".join(one.split()) for one in (about.title or "", ", ".join(about.authors or ())))
+            text = "\n\n".join(filter(None, [title and f"# {title}", author and f"Author: {author}", text]))
+        elif title and text and not re.search(r"(?m)^# ", text):
+            text = f"# {title}\n\n{text}"
+        yield Page(join_items(text) if extension in (*_WORD, ".epub") else text)
 
 
 def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
     """A single line break means a space there as well, headings keep their marks, and rows of tables get headers."""
-    text = outside_code(normalise_text(decode_text(content)), lambda part: _show_html_tables(_without_comments(part)))
-    return (Page(show_markdown_tables(join_lines(outside_code(text, _mark_headings)))),)
+    text = outside_code(normalise_text(decode_text(content)), _show_source)
+    return (Page(show_markdown_tables(join_lines(text))),)
 
 
-def _without_comments(text: str) -> str:
+def _show_source(text: str) -> str:
+    """Without remarks; tables of HTML as rows; underlined lines as headings with marks."""
     first, *rest = text.split("<!--")
-    return first + "".join(part.partition("-->")[2] if "-->" in part else f"<!--{part}" for part in rest)
-
-
-def _mark_headings(text: str) -> str:
-    """Underlined lines become headings with marks."""
-    return _UNDERLINED.sub(lambda found: f"{'#' if found[2][0] == '=' else '##'} {found[1]}", text)
+    text = first + "".join(part.partition("-->")[2] if "-->" in part else f"<!--{part}" for part in rest)
+    return _UNDERLINED.sub(lambda found: f"{'#' if found[2][0] == '=' else '##'} {found[1]}", _show_html_tables(text))
 
 
 def _show_html_tables(text: str) -> str:
-    return _HTML_TABLE.sub(lambda found: f"\n\n{_show_html_table(found[0])}\n\n", text)
+    def show(found: re.Match[str]) -> str:
+        _, root, _ = prepare_html(found[0].encode(), "a table")
+        return f"\n\n{show_table(root)}\n\n"
 
-
-def _show_html_table(written: str) -> str:
-    _, root, _ = prepare_html(written.encode(), "a table")
-    return show_rows([" ".join("".join(cell.itertext()).split()) for cell in row] for row in root.iter("tr"))
+    return _HTML_TABLE.sub(show, text)
 
 
 def show_markdown(text: str) -> str:

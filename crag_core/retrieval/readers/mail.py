@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import email
 import email.policy
 import re
@@ -11,7 +10,8 @@ from email.header import decode_header, make_header
 from email.message import Message
 
 from crag_core.retrieval.readers.decoding import decode_text
-from crag_core.retrieval.readers.html import prepare_html
+from crag_core.retrieval.readers.html import prepare_html, write_html
+from crag_core.retrieval.readers.packages import text_of
 from crag_core.retrieval.readers.text import join_lines, normalise_text
 
 # Where a mail program wrapped a paragraph; "-- " stands above a signature (RFC 3676).
@@ -56,8 +56,6 @@ def _prepare(part: Message, lost: dict[str, None]) -> bool:
 
     Raises `DocumentRefused` for elements nested too deeply.
     """
-    from lxml import etree
-
     written, kind = part.get_payload(decode=True), part.get_content_type()
     if kind not in ("text/html", "text/plain") or part.get_filename() or not isinstance(written, bytes):
         return True
@@ -65,7 +63,7 @@ def _prepare(part: Message, lost: dict[str, None]) -> bool:
     if kind == "text/html":
         _, root, left_out = prepare_html(written, "the mail", declared)
         lost |= dict.fromkeys(left_out)
-        shown, made = "".join(root.itertext()), etree.tostring(root, encoding="unicode", method="html")
+        shown, made = text_of(root), write_html(root)
     else:
         text = decode_text(written, declared)
         if str(part.get_param("format", "")).lower() == "flowed":
@@ -73,11 +71,11 @@ def _prepare(part: Message, lost: dict[str, None]) -> bool:
         shown = join_lines(normalise_text(text))
         made = shown.replace("\n", "\n\n")
     _write(part, kind, made)
-    return bool(shown.strip()) or kind == "text/plain"
+    return bool(shown) or kind == "text/plain"
 
 
 def _write(part: Message, kind: str, text: str) -> None:
-    part.set_payload(base64.encodebytes(text.encode("utf-8", "ignore")).decode())
     for header in ("Content-Type", "Content-Transfer-Encoding"):
         del part[header]
-    part["Content-Type"], part["Content-Transfer-Encoding"] = f"{kind}; charset=utf-8", "base64"
+    part["Content-Type"] = kind
+    part.set_payload(text.encode("utf-8", "ignore").decode(), "utf-8")

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
-from crag_core.base.text.display import counted
-from crag_core.retrieval.readers.html import CROSSED_OUT, fill_spans
-from crag_core.retrieval.readers.packages import Package, attribute, local, relations
-from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count
+from crag_core.retrieval.readers.html import CROSSED_OUT, fill_spans, raise_mark
+from crag_core.retrieval.readers.packages import Package, attribute, local, relations, text_of
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, SPANNED, check_count, name_lost
 from crag_core.retrieval.readers.tables import show_rows
 from crag_core.retrieval.readers.text import raise_figures, show_number
 from crag_core.retrieval.readers.workbook import show_value
@@ -24,13 +24,41 @@ Prepared = tuple[dict[str, Any], list[str]]
 """The root elements that changed, by the file they are of, and what was left out, in words."""
 
 
+# --- Word and PowerPoint ----------------------------------------------------------------------------------------------
+
+
 def _remove(element: Any) -> None:
     parent = element.getparent()
     if parent is not None:
         parent.remove(element)
 
 
-def raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
+def _text(element: Any) -> str:
+    return " ".join("".join(piece.text or "" for piece in element.iter("{*}t")).split())
+
+
+def _maker(space: str) -> Any:
+    """Makes elements: `_maker(W).p()`."""
+    from lxml.builder import ElementMaker
+
+    return ElementMaker(namespace=space.strip("{}"))
+
+
+def _paragraph(space: str, text: str) -> Any:
+    make = _maker(space)
+    return make.p(make.r(make.t(text)))
+
+
+def _keep_one_way(root: Any) -> None:
+    """Where the same is written for newer and older programs, the first with text stays, in the place of all."""
+    for ways in [*root.iter("{*}AlternateContent")]:
+        with_text = [one for one in ways if _text(one)]
+        for child in [child for one in (with_text or [*ways])[:1] for child in one]:
+            ways.addprevious(child)
+        _remove(ways)
+
+
+def _raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
     """Of text elements in their order those that stand above the line, see `raise_figures`."""
     before = ""
     for piece, is_raised in pieces:
@@ -42,91 +70,68 @@ def raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
 _LETTERS = ("oMathPara", "oMath", "r", "rPr", "t", "oMathParaPr", "ctrlPr", "sty", "jc")
 
 
-def write_formulas(root: Any, space: str) -> None:
+def _write_formulas(root: Any, space: str) -> None:
     """Formulas without fractions and the like as runs of text, so that they stay in their sentence."""
-    from lxml.etree import SubElement
-
     for formula in [*root.iter("{*}oMath")]:
         if all(local(one) in _LETTERS for one in formula.iter() if "/math" in one.tag):
             holder = formula.getparent() if local(formula.getparent()) in ("m", "oMathPara") else formula
-            run = holder.makeelement(f"{space}r")
-            SubElement(run, f"{space}t").text = _text(formula)
-            holder.addprevious(run)
+            holder.addprevious(_paragraph(space, _text(formula))[0])
             _remove(holder)
 
 
-def _text(element: Any) -> str:
-    return " ".join("".join(piece.text or "" for piece in element.iter("{*}t")).split())
+def _said_first(said: str, lines: Iterable[str]) -> Iterator[str]:
+    """Of headers and footers what has letters and stands nowhere else, once each; no page numbers."""
+    for shown in lines:
+        is_text = re.search(r"[^\W\d_]{2}", shown) and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
+        if is_text and shown not in said:
+            said += f" {shown}"
+            yield shown
 
 
 # --- Word -------------------------------------------------------------------------------------------------------------
 
-
 # Letters of the fonts Symbol and Wingdings, by their numbers there.
 _SYMBOLS = dict(zip((0x44, 0x6D, 0xA3, 0xB0, 0xB1, 0xB3, 0xB4, 0xB8, 0xB9, 0xBB), "Δµ≤°±≥×÷≠≈", strict=True))
 _WINGDINGS = {0x6F: "[ ]", 0x78: "[x]", 0xA8: "[ ]", 0xE0: "→", 0xFB: "✗", 0xFC: "✓", 0xFD: "[x]", 0xFE: "[x]"}
+# What is no text: deleted, moved elsewhere, a remark, or what a content control is called.
+_UNREAD = [f"{W}{tag}" for tag in ("del", "moveFrom", "commentReference", "sdtPr", "sdtEndPr")]
 
 
 def prepare_word(package: Package) -> Prepared:
+    from lxml.etree import strip_elements, strip_tags
+
     root = package.parse("word/document.xml")
     lost = Counter[str]()
     _keep_one_way(root)
-    for mark in [*root.iter(f"{W}del", f"{W}moveFrom")]:
-        holder = mark.getparent()
-        _remove(holder.getparent() if local(holder) == "trPr" else mark)
+    comments = len([*root.iter(f"{W}commentReference")])
+    for row in [*root.iter(f"{W}tr")]:
+        if row.find(f"{W}trPr/{W}del") is not None:
+            _remove(row)
+    strip_elements(root, *_UNREAD, with_tail=False)
+    # Content controls may stand around rows and cells.
+    strip_tags(root, f"{W}sdt", f"{W}sdtContent")
     styles = _Styles(package)
     for run in [*root.iter(f"{W}r")]:
         _prepare_run(run, styles, lost)
-    write_formulas(root, W)
+    _write_formulas(root, W)
     for paragraph in [*root.iter(f"{W}p")]:
         _prepare_paragraph(paragraph, styles)
-    changed = {"word/document.xml": root, **styles.forget_numbers()}
-    # Bold letters inside a word would cut it.
-    for looks in [*root.iter(f"{W}rPr")]:
-        _remove(looks)
+    lost["comment"] = comments
+    lost["chart or diagram"] = len([*root.iter("{*}chart", "{*}relIds")])
     copied = 0
-    for table in root.iter(f"{W}tbl"):
-        copied += _fill_word_table(table)
-        check_count(package.name, copied, MAX_CELLS, SPANNED)
+    # The inner ones first, which grow with those around them.
     for table in reversed([*root.iter(f"{W}tbl")]):
+        copied += fill_spans(package.name, _name_spans(table), (f"{W}tc",), "across", "down")
+        check_count(package.name, copied, MAX_CELLS, SPANNED)
         if any(local(one) in ("tc", "txbxContent") for one in table.iterancestors()):
             _write_rows(table)
-    body = root.find(f"{W}body")
-    if body is not None:
+    # Bold letters inside a word would cut it, and spans are filled.
+    strip_elements(root, f"{W}rPr", f"{W}tcPr", with_tail=False)
+    changed = {"word/document.xml": root, **styles.forget_numbers()}
+    for body in root.iter(f"{W}body"):
         _append_notes(package, body, changed)
-        _append_margins(package, root, body)
-    lost["chart or diagram"] = sum(1 for _ in root.iter("{*}chart", "{*}relIds"))
-    return changed, [counted(number, what) for what, number in lost.items() if number]
-
-
-def _is_on(mark: Any) -> bool:
-    return mark is not None and mark.get(f"{W}val", "true") not in ("0", "false", "off")
-
-
-def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
-    """What is hidden or crossed out leaves; signs that are elements become text."""
-    looks = run.find(f"{W}rPr")
-    if looks is not None:
-        is_crossed_out = any(_is_on(looks.find(f"{W}{tag}")) for tag in ("strike", "dstrike")) and bool(_text(run))
-        if is_crossed_out or _is_on(looks.find(f"{W}vanish")) or _value(looks, "rStyle") in styles.hidden:
-            lost[CROSSED_OUT] += is_crossed_out
-            return _remove(run)
-    for mark in [*run]:
-        shown = ""
-        if local(mark) == "sym":
-            number = int(mark.get(f"{W}char", "0"), 16)
-            font = _SYMBOLS if mark.get(f"{W}font") == "Symbol" else _WINGDINGS
-            shown = chr(number) if number < 0xF000 else font.get(number - 0xF000, "")
-            lost["symbol"] += not shown
-        elif local(mark) == "fldChar":
-            lost["form choice"] += any(True for _ in mark.iter(f"{W}checkBox", f"{W}ddList"))
-        elif local(mark) == "commentReference":
-            lost["comment"] += 1
-            run.remove(mark)
-        elif local(mark) == "cr":
-            mark.tag = f"{W}br"
-        if shown:
-            mark.tag, mark.text = f"{W}t", shown
+        _append_margins(package, body)
+    return changed, name_lost(lost)
 
 
 def _value(element: Any, tag: str) -> str:
@@ -134,9 +139,35 @@ def _value(element: Any, tag: str) -> str:
     return found.get(f"{W}val", "") if found is not None else ""
 
 
+def _has(looks: Any, *tags: str) -> bool:
+    """Whether one of these properties is there, and not switched off."""
+    marks = [looks.find(f"{W}{tag}") for tag in tags] if looks is not None else []
+    return any(mark is not None and mark.get(f"{W}val", "true") not in ("0", "false", "off") for mark in marks)
+
+
+def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
+    """What is hidden or crossed out leaves; signs that are elements become text."""
+    looks = run.find(f"{W}rPr")
+    is_crossed_out = _has(looks, "strike", "dstrike") and bool(_text(run))
+    if is_crossed_out or _has(looks, "vanish") or _value(looks, "rStyle") in styles.hidden:
+        lost[CROSSED_OUT] += is_crossed_out
+        return _remove(run)
+    for mark in run:
+        if local(mark) == "sym":
+            number = int(mark.get(f"{W}char", "0"), 16)
+            font = _SYMBOLS if mark.get(f"{W}font") == "Symbol" else _WINGDINGS
+            mark.text = chr(number) if number < 0xF000 else font.get(number - 0xF000, "")
+            mark.tag = f"{W}t"
+            lost["symbol"] += not mark.text
+        elif local(mark) == "fldChar":
+            lost["form choice"] += any(True for _ in mark.iter(f"{W}checkBox", f"{W}ddList"))
+        elif local(mark) == "cr":
+            mark.tag = f"{W}br"
+
+
 def _prepare_paragraph(paragraph: Any, styles: _Styles) -> None:
     """With its number, as a heading where it is one, its large first letter in its place."""
-    raise_runs(
+    _raise_runs(
         (one, _value(one.getparent().find(f"{W}rPr"), "vertAlign") == "superscript") for one in paragraph.iter(f"{W}t")
     )
     looks = paragraph.find(f"{W}pPr")
@@ -151,70 +182,73 @@ def _prepare_paragraph(paragraph: Any, styles: _Styles) -> None:
     if number:
         for list_of in looks.findall(f"{W}numPr"):
             looks.remove(list_of)
-        looks.addnext(_run(looks, f"{number} "))
+        looks.addnext(_paragraph(W, f"{number} ")[0])
     if looks.find(f"{W}framePr[@{W}dropCap]") is not None and below is not None and local(below) == "p":
         place = 1 if below.find(f"{W}pPr") is not None else 0
         below[place:place] = paragraph.findall(f"{W}r")
         _remove(paragraph)
 
 
-def _run(like: Any, text: str) -> Any:
-    from lxml.etree import SubElement
+@dataclass
+class _List:
+    """A list of Word: what it says of each level; the last number of each, which lists of one kind share; the numbers
+    before the first where it begins anew."""
 
-    run = like.makeelement(f"{W}r")
-    SubElement(run, f"{W}t").text = text
-    return run
+    levels: dict[int, Any]
+    counts: dict[int, int]
+    anew: dict[int, int]
 
+    def next_number(self, level: int) -> str:
+        self.counts |= self.anew
+        self.anew = {}
+        for deeper in [at for at in self.counts if at > level]:
+            del self.counts[deeper]
+        self.counts[level] = self.counts.get(level, self._start(level) - 1) + 1
+        is_legal = self.levels[level].find(f"{W}isLgl") is not None
 
-def _paragraph(like: Any, text: str) -> Any:
-    paragraph = like.makeelement(f"{W}p")
-    paragraph.append(_run(like, text))
-    return paragraph
+        def show(found: re.Match[str]) -> str:
+            at = int(found[1]) - 1
+            number = self.counts.setdefault(at, self._start(at))
+            return show_number(number, "" if is_legal else _value(self.levels.get(at), "numFmt"))
 
+        return re.sub(r"%([1-9])", show, _value(self.levels[level], "lvlText")).strip()
 
-def _write_rows(table: Any) -> None:
-    """A table inside a cell or box, where the library reads no tables, as lines."""
-    rows = [[_text(cell) for cell in row.iterchildren(f"{W}tc")] for row in table.iterchildren(f"{W}tr")]
-    for line in show_rows(rows).splitlines():
-        table.addprevious(_paragraph(table, line))
-    _remove(table)
+    def _start(self, level: int) -> int:
+        return int(_value(self.levels.get(level), "start") or 1)
 
 
 class _Styles:
-    """The styles of a Word file, and its lists: what number a paragraph has."""
+    """What the styles of a Word file hide, and the lists that they and paragraphs belong to."""
 
     def __init__(self, package: Package) -> None:
-        parts: list[str] = [part for part in ("word/styles.xml", "word/numbering.xml") if part in package.names]
-        self.parts = {part: package.parse(part) for part in parts}
-        lists = [*self.parts.pop("word/numbering.xml", ())]
-        styles = [one for root in self.parts.values() for one in root.iterchildren(f"{W}style")]
+        self._parts = {part: package.parse(part) for part in ("word/styles.xml",) if part in package.names}
+        lists = [one for root in package.roots("word/numbering.xml") for one in root]
+        styles = [one for root in self._parts.values() for one in root.iterchildren(f"{W}style")]
         self._styles = {one.get(f"{W}styleId", ""): one for one in styles}
-        self.hidden = {name for name, one in self._styles.items() if _is_on(one.find(f"{W}rPr/{W}vanish"))}
-        self._inherited: dict[str, tuple[str, ...]] = {}
-        self._levels: dict[str, dict[int, Any]] = {
-            one.get(f"{W}abstractNumId", ""): {int(of.get(f"{W}ilvl", "0")): of for of in one.iterchildren(f"{W}lvl")}
-            for one in lists
+        self.hidden = {name for name, one in self._styles.items() if _has(one.find(f"{W}rPr"), "vanish")}
+        kinds: dict[str, tuple[dict[int, Any], dict[int, int]]] = {
+            one.get(f"{W}abstractNumId"): ({_level(of): of for of in one.iterchildren(f"{W}lvl")}, {}) for one in lists
         }
-        self._lists = {one.get(f"{W}numId", ""): one for one in lists if local(one) == "num"}
-        self._used: set[str] = set()
-        self._counts: dict[str, dict[int, int]] = {}
+        self._lists: dict[str, _List] = {}
+        for one in lists:
+            anew = {_level(of): _value(of, "startOverride") for of in one.iterchildren(f"{W}lvlOverride")}
+            self._lists[one.get(f"{W}numId")] = _List(
+                *kinds.get(_value(one, "abstractNumId"), ({}, {})),
+                {level: int(start) - 1 for level, start in anew.items() if start},
+            )
 
-    def _resolve(self, looks: Any) -> tuple[str, ...]:
-        """The list of a paragraph and its level there: its own, or of its style, or of one that this is based on."""
-        name, seen = _value(looks, "pStyle"), dict[str, None]()
-        if name not in self._inherited:
-            found: tuple[str, ...] = ("", "")
-            at = name
-            while at in self._styles and at not in seen:
-                seen[at] = None
-                own = _list_of(self._styles[at].find(f"{W}pPr"))
-                found = tuple(near or far for near, far in zip(found, own, strict=True))
-                at = _value(self._styles[at], "basedOn")
-            self._inherited[name] = found
-        return tuple(near or far for near, far in zip(_list_of(looks), self._inherited[name], strict=True))
+    def number(self, looks: Any) -> str:
+        """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet. `looks` are those of a paragraph."""
+        marks, style = [looks.find(f"{W}numPr")], _value(looks, "pStyle")
+        # Its own list and level there, or those of its style, or of one that this is based on.
+        while style in self._styles and len(marks) < _MOST_STYLES:
+            marks.append(self._styles[style].find(f"{W}pPr/{W}numPr"))
+            style = _value(self._styles[style], "basedOn")
+        name, level = (next(filter(None, (_value(mark, tag) for mark in marks)), "") for tag in ("numId", "ilvl"))
+        return self._lists[name].next_number(int(level or 0)) if self._is_counted(name, level) else ""
 
     def _is_counted(self, name: str, level: str) -> bool:
-        own = self._levels.get(_value(self._lists.get(name), "abstractNumId"), {}).get(int(level or 0))
+        own = self._lists[name].levels.get(int(level or 0)) if name in self._lists else None
         return _value(own, "numFmt") not in ("bullet", "none", "")
 
     def forget_numbers(self) -> dict[str, Any]:
@@ -223,122 +257,70 @@ class _Styles:
             for mark in style.findall(f"{W}pPr/{W}numPr"):
                 if self._is_counted(_value(mark, "numId"), _value(mark, "ilvl")):
                     _remove(mark)
-        return self.parts
-
-    def number(self, looks: Any) -> str:
-        """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet."""
-        name, written = self._resolve(looks)
-        if not self._is_counted(name, written):
-            return ""
-        kind, level = _value(self._lists[name], "abstractNumId"), int(written or 0)
-        levels, counts = self._levels[kind], self._counts.setdefault(kind, {})
-        for own in () if name in self._used else self._lists[name].iterchildren(f"{W}lvlOverride"):
-            if start := _value(own, "startOverride"):
-                counts[int(own.get(f"{W}ilvl", "0"))] = int(start) - 1
-        self._used.add(name)
-        for at in [at for at in counts if at > level]:
-            del counts[at]
-        counts[level] = counts.get(level, _start_of(levels[level]) - 1) + 1
-        is_legal = levels[level].find(f"{W}isLgl") is not None
-
-        def show(found: re.Match[str]) -> str:
-            at = int(found[1]) - 1
-            own = levels.get(at)
-            return show_number(counts.setdefault(at, _start_of(own)), "" if is_legal else _value(own, "numFmt"))
-
-        return re.sub(r"%([1-9])", show, _value(levels[level], "lvlText")).strip()
+        return self._parts
 
 
-def _list_of(looks: Any) -> tuple[str, ...]:
-    mark = looks.find(f"{W}numPr") if looks is not None else None
-    return _value(mark, "numId"), _value(mark, "ilvl")
+# Styles that are based on each other; no real ones are more.
+_MOST_STYLES = 20
 
 
-def _start_of(level: Any) -> int:
-    return int(_value(level, "start") or 1)
+def _level(element: Any) -> int:
+    return int(element.get(f"{W}ilvl", "0"))
+
+
+def _name_spans(table: Any) -> list[Any]:
+    """Its rows, with spans as HTML has them, and an empty cell where a row begins later."""
+    rows = [*table.iterchildren(f"{W}tr")]
+    above: dict[int, Any] = {}
+    for row in rows:
+        cells, at = [*row.iterchildren(f"{W}tc")], int(_value(row.find(f"{W}trPr"), "gridBefore") or 0)
+        if at:
+            row.insert(0, _maker(W).tc(_paragraph(W, ""), across=str(at), down="1"))
+        begun: dict[int, Any] = {}
+        for cell in cells:
+            wide, merge = _value(cell.find(f"{W}tcPr"), "gridSpan") or "1", cell.find(f"{W}tcPr/{W}vMerge")
+            if merge is not None and merge.get(f"{W}val") != "restart" and at in above:
+                begun[at] = above[at]
+                above[at].set("down", str(int(above[at].get("down")) + 1))
+                row.remove(cell)
+            else:
+                begun[at] = cell
+                cell.attrib.update({"across": wide, "down": "1"})
+            at += int(wide)
+        above = begun
+    return rows
+
+
+def _write_rows(table: Any) -> None:
+    """A table inside a cell or box, where the library reads no tables, as lines."""
+    rows = [[_text(cell) for cell in row.iterchildren(f"{W}tc")] for row in table.iterchildren(f"{W}tr")]
+    for line in show_rows(rows).splitlines():
+        table.addprevious(_paragraph(W, line))
+    _remove(table)
 
 
 def _append_notes(package: Package, body: Any, changed: dict[str, Any]) -> None:
     """Footnotes and endnotes at the end, with the numbers that they have in the text; comments leave."""
-    end = body.find(f"{W}sectPr")
     for kind, counting in (("footnote", ""), ("endnote", "lowerRoman"), ("comment", "")):
         part = f"word/{kind}s.xml"
-        if part not in package.names:
-            continue
-        root = changed[part] = package.parse(part)
-        notes = {one.get(f"{W}id"): _text(one) for one in root}
-        for note in [*root]:
-            root.remove(note)
-        for number, mark in enumerate([*body.iter(f"{W}{kind}Reference")], 1):
-            shown = f"[{show_number(number, counting)}]"
-            made = _paragraph(body, f"{shown} {notes.get(mark.get(f'{W}id'), '')}")
-            mark.tag, mark.text = f"{W}t", shown
-            body.append(made) if end is None else end.addprevious(made)
+        for root in package.roots(part):
+            changed[part] = root
+            notes = {one.get(f"{W}id"): _text(one) for one in root}
+            del root[:]
+            for number, mark in enumerate([*body.iter(f"{W}{kind}Reference")], 1):
+                mark.tag, mark.text = f"{W}t", f"[{show_number(number, counting)}]"
+                body.append(_paragraph(W, f"{mark.text} {notes.get(mark.get(f'{W}id'), '')}"))
 
 
-def _keep_one_way(root: Any) -> None:
-    """Where the same is written for newer and older programs, the first with text stays, in the place of all."""
-    for ways in [*root.iter("{*}AlternateContent")]:
-        with_text = [one for one in ways if _text(one)]
-        for child in [child for one in (with_text or [*ways])[:1] for child in one]:
-            ways.addprevious(child)
-        _remove(ways)
-
-
-def _fill_word_table(table: Any) -> int:
-    """How many elements were copied: tables in spanned cells of others may multiply without end."""
-    copied = 0
-    above: list[Any] = []
-    for row in table.iterchildren(f"{W}tr"):
-        for cell in [*row.iterchildren(f"{W}tc")][:1]:
-            for _ in range(min(int(_value(row.find(f"{W}trPr"), "gridBefore") or 0), 100)):
-                cell.addprevious(cell.makeelement(f"{W}tc"))
-                cell.getprevious().append(_paragraph(cell, ""))
-                copied += 2
-        places: list[Any] = []
-        for cell in row.iterchildren(f"{W}tc"):
-            merge, span = cell.find(f"{W}tcPr/{W}vMerge"), cell.find(f"{W}tcPr/{W}gridSpan")
-            wide = int(span.get(f"{W}val", "1")) if span is not None else 1
-            if merge is not None and merge.get(f"{W}val") != "restart" and len(places) < len(above):
-                origin = [child for child in above[len(places)] if local(child) != "tcPr"]
-                for child in [*cell]:
-                    cell.remove(child)
-                cell.extend(deepcopy(child) for child in origin)
-                copied += sum(1 for child in origin for _ in child.iter())
-            for mark in (merge, span):
-                if mark is not None:
-                    _remove(mark)
-            copies = [deepcopy(cell) for _ in range(min(wide, 100) - 1)]
-            copied += len(copies) * sum(1 for _ in cell.iter())
-            for copy in reversed(copies):
-                cell.addnext(copy)
-            places += [cell, *copies]
-        above = places
-    return copied
-
-
-def _append_margins(package: Package, root: Any, body: Any) -> None:
-    """Headers and footers with letters that stand nowhere else, once each, at the end."""
-    end = body.find(f"{W}sectPr")
+def _append_margins(package: Package, body: Any) -> None:
+    """Headers and footers, at the end."""
     related = relations(package, "word/document.xml")
-    used = dict.fromkeys(
-        related.get(attribute(one, "id"), "") for one in root.iter(f"{W}headerReference", f"{W}footerReference")
-    )
-    margins = [package.parse(part) for part in used if part in package.names]
+    marks = body.iter(f"{W}headerReference", f"{W}footerReference")
+    margins = package.roots(*dict.fromkeys(related.get(mark.get(f"{R}id"), "") for mark in marks))
     for margin in margins:
         _keep_one_way(margin)
-    for shown in _said_first(_text(root), (_text(line) for margin in margins for line in margin.iter(f"{W}p"))):
-        made = _paragraph(root, shown)
-        body.append(made) if end is None else end.addprevious(made)
-
-
-def _said_first(said: str, lines: Iterable[str]) -> Iterator[str]:
-    """Of headers and footers what has letters and stands nowhere else, once each; no page numbers."""
-    for shown in lines:
-        is_text = re.search(r"[^\W\d_]{2}", shown) and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
-        if is_text and shown not in said:
-            said += f" {shown}"
-            yield shown
+    for shown in _said_first(_text(body), (_text(line) for margin in margins for line in margin.iter(f"{W}p"))):
+        body.append(_paragraph(W, shown))
 
 
 # --- PowerPoint -------------------------------------------------------------------------------------------------------
@@ -350,70 +332,63 @@ NOTES = "\ue000Notes:"
 
 def prepare_slides(package: Package) -> Prepared:
     related = relations(package, "ppt/presentation.xml")
-    shown_in_order = package.parse("ppt/presentation.xml").iter("{*}sldId")
-    slides = [
-        related.get(next((v for k, v in one.attrib.items() if k.startswith(R)), ""), "") for one in shown_in_order
-    ]
+    slides = [related.get(one.get(f"{R}id"), "") for one in package.parse("ppt/presentation.xml").iter("{*}sldId")]
     check_count(package.name, len(slides), MAX_PARTS, "slides")
     changed, lost = {}, Counter[str]()
-    repeated: set[str] = set()
+    footers: set[str] = set()
     for part in slides:
         root = changed[part] = package.parse(part)
         tree = root.find("{*}cSld/{*}spTree")
         if root.get("show") in ("0", "false") or tree is None:
             lost["hidden slide"] += tree is not None
             root.clear()
-            continue
-        _keep_one_way(root)
-        for shape in [*root.iter("{*}sp")]:
-            mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
-            kind = "" if mark is None else mark.get("type", "")
-            is_again = kind == "ftr" and _text(shape) in repeated
-            if kind == "ftr":
-                repeated.add(_text(shape))
-            if is_again or kind in _FURNITURE or shape.find("{*}nvSpPr/{*}cNvPr[@hidden='1']") is not None:
-                _remove(shape)
-        _prepare_slide_text(root, lost)
-        for table in root.iter(f"{A}tbl"):
-            for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
-                _remove(cell)
-            fill_spans(package.name, [*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
-        related = relations(package, part)
-        for drawing in [*root.iter("{*}chart", "{*}relIds")]:
-            target = related.get(attribute(drawing, "dm") or attribute(drawing, "id"), "")
-            if target in package.names:
-                shown = package.parse(target)
-                rows = _chart_rows(shown) if local(drawing) == "chart" else _diagram_rows(shown)
-                _put_table(drawing.getparent(), rows)
-        _add_notes(tree, [package.parse(one) for one in related.values() if "/notesSlides/" in one])
+        else:
+            _keep_one_way(root)
+            _drop_furniture(root, footers)
+            _prepare_slide_text(root, lost)
+            for table in root.iter(f"{A}tbl"):
+                for cell in [one for one in table.iter(f"{A}tc") if one.get("hMerge") or one.get("vMerge")]:
+                    _remove(cell)
+                fill_spans(package.name, [*table.iterchildren(f"{A}tr")], (f"{A}tc",), "gridSpan", "rowSpan")
+            related = relations(package, part)
+            _write_drawings(package, root, related)
+            _append_slide_notes(tree, [package.parse(one) for one in related.values() if "/notesSlides/" in one])
     # The library gives notes to other slides where the files are numbered otherwise.
-    changed |= {one: package.parse(one) for one in package.names if re.match(r"ppt/notesSlides/\w+\.xml", one)}
-    for root in (changed[one] for one in changed if "/notesSlides/" in one):
-        root.clear()
-    return changed, [counted(number, what) for what, number in lost.items() if number]
+    for part in package.names:
+        if re.match(r"ppt/notesSlides/\w+\.xml", part):
+            changed[part] = package.parse(part)
+            changed[part].clear()
+    return changed, name_lost(lost)
 
 
-def _add_notes(tree: Any, notes: list[Any]) -> None:
-    said: list[str] = []
-    for shape in (shape for one in notes for shape in one.iter("{*}sp")):
-        mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
-        if mark is None or mark.get("type") not in (*_FURNITURE, "ftr", "sldImg"):
-            said += filter(None, map(_text, shape.iter(f"{A}p")))
+def _place_of(shape: Any) -> str | None:
+    """What a shape is for, such as "title" or "ftr"; None for one that stands in no place of the layout."""
+    mark = shape.find("{*}nvSpPr/{*}nvPr/{*}ph")
+    return None if mark is None else mark.get("type", "")
+
+
+def _drop_furniture(root: Any, footers: set[str]) -> None:
+    """Hidden shapes leave, dates and numbers of slides, and footers that an earlier slide has."""
+    for shape in [*root.iter("{*}sp")]:
+        place, shown = _place_of(shape), _text(shape)
+        is_again = place == "ftr" and shown in footers
+        if is_again or place in _FURNITURE or shape.find("{*}nvSpPr/{*}cNvPr[@hidden='1']") is not None:
+            _remove(shape)
+        if place == "ftr":
+            footers.add(shown)
+
+
+def _append_slide_notes(tree: Any, notes: list[Any]) -> None:
+    shapes = [shape for one in notes for shape in one.iter("{*}sp")]
+    own = [shape for shape in shapes if _place_of(shape) not in (*_FURNITURE, "ftr", "sldImg")]
+    said = [text for shape in own for text in map(_text, shape.iter(f"{A}p")) if text]
     if said:
-        _add_box(tree, NOTES, " ".join(said))
-
-
-def _add_box(tree: Any, *lines: str) -> None:
-    from lxml.etree import SubElement
-
-    space = tree.tag.removesuffix("spTree")
-    body = SubElement(SubElement(tree, f"{space}sp"), f"{space}txBody")
-    for line in lines:
-        SubElement(SubElement(SubElement(body, f"{A}p"), f"{A}r"), f"{A}t").text = line
+        make = _maker(tree.tag.removesuffix("spTree"))
+        tree.append(make.sp(make.txBody(_paragraph(A, NOTES), _paragraph(A, " ".join(said)))))
 
 
 def _prepare_slide_text(root: Any, lost: Counter[str]) -> None:
-    write_formulas(root, A)
+    _write_formulas(root, A)
     for run in [*root.iter(f"{A}r")]:
         looks = run.find(f"{A}rPr")
         if looks is not None and looks.get("strike", "noStrike") != "noStrike":
@@ -421,7 +396,7 @@ def _prepare_slide_text(root: Any, lost: Counter[str]) -> None:
             _remove(run)
     for paragraph in root.iter(f"{A}p"):
         runs = [(one, one.getparent().find(f"{A}rPr")) for one in paragraph.iter(f"{A}t")]
-        raise_runs((one, looks is not None and int(looks.get("baseline", "0").strip("%")) > 0) for one, looks in runs)
+        _raise_runs((one, looks is not None and int(looks.get("baseline", "0").strip("%")) > 0) for one, looks in runs)
     # The library puts a space between runs, which would cut a word of which some letters are bold.
     for run in [*root.iter(f"{A}r")]:
         before = run.getprevious()
@@ -429,6 +404,20 @@ def _prepare_slide_text(root: Any, lost: Counter[str]) -> None:
             for text in before.iterchildren(f"{A}t"):
                 run.find(f"{A}t").text = (text.text or "") + (run.findtext(f"{A}t") or "")
             _remove(before)
+
+
+def _write_drawings(package: Package, root: Any, related: dict[str, str]) -> None:
+    """Charts and diagrams as tables, in place of what their frame holds."""
+    for drawing in [*root.iter("{*}chart", "{*}relIds")]:
+        target = related.get(attribute(drawing, "dm") or attribute(drawing, "id"), "")
+        if target in package.names:
+            shown = package.parse(target)
+            rows = _chart_rows(shown) if local(drawing) == "chart" else _diagram_rows(shown)
+            make, frame = _maker(A), drawing.getparent()
+            cells = ([make.tc(make.txBody(_paragraph(A, text))) for text in row] for row in rows)
+            del frame[:]
+            frame.append(make.tbl(*(make.tr(*row, h="1") for row in cells)))
+            frame.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/table")
 
 
 def _chart_rows(chart: Any) -> Iterator[list[str]]:
@@ -464,26 +453,28 @@ def _diagram_rows(drawing: Any) -> Iterator[list[str]]:
         yield from ([_text(paragraph)] for paragraph in point.iter(f"{A}p") if _text(paragraph))
 
 
-def _put_table(data: Any, rows: Iterator[list[str]]) -> None:
-    """In place of what a frame holds."""
-    from lxml.etree import SubElement
-
-    for child in [*data]:
-        data.remove(child)
-    data.set("uri", "http://schemas.openxmlformats.org/drawingml/2006/table")
-    table = SubElement(data, f"{A}tbl")
-    for row in rows:
-        line = SubElement(table, f"{A}tr", h="1")
-        for text in row:
-            body = SubElement(SubElement(line, f"{A}tc"), f"{A}txBody")
-            SubElement(SubElement(SubElement(body, f"{A}p"), f"{A}r"), f"{A}t").text = text
-
-
 # --- OpenDocument -----------------------------------------------------------------------------------------------------
 
-
+OFFICE, TEXT, TABLE, STYLE, DRAW = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("office", "text", "table", "style", "drawing")
+)
 _HIDDEN = ("collapse", "filter")
+_MOST_REPEATED = 256
 _GONE = "gone"  # until it is taken out, whereas the text behind it stays
+
+
+class _Looks:
+    """What the styles of an OpenDocument file say, by their local names: `of(slide, "visibility")`."""
+
+    def __init__(self, root: Any) -> None:
+        self._styles: dict[str, dict[str, str]] = {}
+        for style in root.iter(f"{STYLE}style"):
+            said = {key.rpartition("}")[2]: value for part in style.iter() for key, value in part.attrib.items()}
+            self._styles[style.get(f"{STYLE}name", "")] = said
+
+    def of(self, element: Any, name: str) -> str:
+        """ "" where nothing is said."""
+        return self._styles.get(attribute(element, "style-name"), {}).get(name, "")
 
 
 def prepare_open(package: Package) -> Prepared:
@@ -491,107 +482,80 @@ def prepare_open(package: Package) -> Prepared:
     from lxml.etree import strip_elements
 
     root = package.parse("content.xml")
-    manifest = "META-INF/manifest.xml"
-    if manifest in package.names and any(True for _ in package.parse(manifest).iter("{*}encryption-data")):
+    if any(True for one in package.roots("META-INF/manifest.xml") for _ in one.iter("{*}encryption-data")):
         raise package.locked("protected with a password")
-    lost, sheets = Counter[str](), list[str]()
-    styles = {attribute(one, "name"): one for one in root.iter("{*}style")}
-    marked = [(one, styles.get(attribute(one, "style-name"))) for one in root.iter()]
-    hidden = [
-        one for one, _ in marked if attribute(one, "visibility") in _HIDDEN or attribute(one, "is-hidden") == "true"
+    looks = _Looks(root)
+    sheets = [one for one in root.iter(f"{TABLE}table") if looks.of(one, "display") == "false"]
+    slides = [one for one in root.iter(f"{DRAW}page") if looks.of(one, "visibility") == "hidden"]
+    rows = [one for one in root.iter(f"{TABLE}table-row") if one.get(f"{TABLE}visibility") in _HIDDEN]
+    struck = [one for one in root.iter(f"{TEXT}span") if looks.of(one, "text-line-through-style") not in ("", "none")]
+    comments = [*root.iter(f"{OFFICE}annotation")]
+    unseen = [
+        *root.iterfind(f".//*[@{TEXT}is-hidden='true']"),
+        *root.iterfind(f".//{TEXT}section[@{TEXT}display='none']"),
     ]
-    for element, style in marked:
-        looks = {} if style is None else {local(one): one for one in style}
-        kind = local(element)
-        if kind == "table" and any(attribute(one, "display") == "false" for one in looks.values()):
-            hidden.append(element)
-            sheets.append(f"hidden sheet {attribute(element, 'name')}")
-        elif kind == "page" and any(attribute(one, "visibility") == "hidden" for one in looks.values()):
-            hidden += element
-            lost["hidden slide"] += 1
-        elif (
-            kind == "span"
-            and attribute(looks.get("text-properties", element), "text-line-through-style", "none") != "none"
-        ):
-            hidden.append(element)
-            lost[CROSSED_OUT] += 1
-    lost["hidden row"] = sum(local(one) == "table-row" for one in hidden)
-    lost["comment"] = sum(1 for _ in root.iter("{*}annotation"))
-    lost["chart or object"] = sum(1 for _ in root.iter("{*}object"))
-    hidden += [one for one in root.iter("{*}section") if attribute(one, "display") == "none"]
-    for element in [*hidden, *root.iter("{*}tracked-changes", "{*}annotation", "{*}table-of-content")]:
-        if local(element) != "table-column":
-            element.tag = _GONE
+    unseen += root.iter(f"{TEXT}tracked-changes", f"{TEXT}table-of-content")
+    lost = Counter(
+        {
+            "hidden slide": len(slides),
+            CROSSED_OUT: len(struck),
+            "hidden row": len(rows),
+            "comment": len(comments),
+            "chart or object": sum(1 for _ in root.iter("{*}object")),
+        }
+    )
+    # A hidden slide stays as an empty one, which has a number.
+    for element in [*sheets, *(part for slide in slides for part in slide), *rows, *struck, *comments, *unseen]:
+        element.tag = _GONE
     strip_elements(root, _GONE, with_tail=False)
-    _prepare_open_text(root, styles)
+    _prepare_open_text(root, looks)
     cells = 0
-    for table in [*root.iter("{*}table")]:
-        space = table.tag.partition("}")[0] + "}"
-        rows = [*table.iter(f"{space}table-row")]
+    for table in [*root.iter(f"{TABLE}table")]:
+        rows = [*table.iter(f"{TABLE}table-row")]
         for row in rows:
-            cells += _show_open_row(row, space) * int("0" + attribute(row, "number-rows-repeated", "1"))
+            cells += _show_open_row(row) * int("0" + row.get(f"{TABLE}number-rows-repeated", "1"))
             check_count(package.name, cells, MAX_CELLS, "cells")
-        fill_spans(
-            package.name, rows, (f"{space}table-cell",), f"{space}number-columns-spanned", f"{space}number-rows-spanned"
-        )
-        lost["hidden column"] += _hide_columns(table, space, rows)
-    for page in root.iter("{*}page"):
-        titles = [one for one in page.iter("{*}frame") if attribute(one, "class") == "title"][:1]
-        page.set(
-            f"{page.tag.partition('}')[0]}}}name", " ".join("".join(titles[0].itertext()).split()) if titles else " "
-        )
-        for title in titles:
-            title.tag = _GONE
-        for notes in page.iter("{*}notes"):
-            first = next(notes.iter("{*}p"), None)
-            if first is not None:
-                mark = first.makeelement(first.tag)
-                mark.text = "Notes:"
-                first.addprevious(mark)
+        spans = (f"{TABLE}number-columns-spanned", f"{TABLE}number-rows-spanned")
+        fill_spans(package.name, rows, (f"{TABLE}table-cell",), *spans)
+        lost["hidden column"] += _hide_columns(table, rows)
+    for page in root.iter(f"{DRAW}page"):
+        _prepare_open_slide(page)
     strip_elements(root, _GONE, with_tail=False)
-    for text in root.iter("{*}text"):
+    for text in root.iter(f"{OFFICE}text"):
         _append_open_margins(package, text)
-    return {"content.xml": root}, sheets + [counted(number, what) for what, number in lost.items() if number]
+    return {"content.xml": root}, [f"hidden sheet {one.get(f'{TABLE}name', '')}" for one in sheets] + name_lost(lost)
+
+
+def _prepare_open_slide(page: Any) -> None:
+    """Its title as its name, which the library takes for a heading; a line above its notes."""
+    titles = [one for one in page.iter("{*}frame") if attribute(one, "class") == "title"][:1]
+    page.set(f"{DRAW}name", text_of(titles[0]) if titles else " ")
+    for title in titles:
+        title.tag = _GONE
+    for first in [next(notes.iter(f"{TEXT}p"), None) for notes in page.iter("{*}notes")]:
+        if first is not None:
+            first.addprevious(_maker(TEXT).p("Notes:"))
 
 
 def _append_open_margins(package: Package, text: Any) -> None:
-    margins = package.parse("styles.xml").iter("{*}header", "{*}footer") if "styles.xml" in package.names else ()
-    lines = [" ".join("".join(line.itertext()).split()) for margin in margins for line in margin.iter("{*}p")]
-    for shown in _said_first(" ".join("".join(text.itertext()).split()), lines):
-        text.append(text.makeelement(text.tag.replace(":office:1.0}text", ":text:1.0}p")))
-        text[-1].text = shown
+    """Headers and footers, at the end."""
+    margins = [margin for root in package.roots("styles.xml") for margin in root.iter("{*}header", "{*}footer")]
+    for shown in _said_first(text_of(text), (text_of(line) for margin in margins for line in margin.iter("{*}p"))):
+        text.append(_maker(TEXT).p(shown))
 
 
-def _hide_columns(table: Any, space: str, rows: list[Any]) -> int:
-    """Takes out the cells of hidden columns; how many columns had any."""
-    hidden, at = set[int](), 0
-    for column in table.iter(f"{space}table-column"):
-        wide = int("0" + attribute(column, "number-columns-repeated", "1"))
-        hidden |= {*range(at, at + min(wide, _MOST_REPEATED))} if attribute(column, "visibility") in _HIDDEN else set()
-        at += wide
-    cells = [(place, cell) for row in rows for place, cell in enumerate(row) if place in hidden]
-    for _, cell in cells:
-        _remove(cell)
-    return len({place for place, cell in cells if "".join(cell.itertext()).strip()})
-
-
-def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
+def _prepare_open_text(root: Any, looks: _Looks) -> None:
     """Spaces and tabs that are elements; titles as headings; text boxes behind their paragraph, once."""
-    for space in [*root.iter("{*}s", "{*}tab")]:
-        if space.tag.endswith(":text:1.0}" + local(space)):
-            space.tail = (" " if local(space) == "s" else "\t") + (space.tail or "")
-            space.tag = _GONE
-    for span in root.iter("{*}span"):
-        style = styles.get(attribute(span, "style-name"))
-        if style is not None and any(attribute(one, "text-position").startswith("super") for one in style):
-            before = span.getprevious()
-            said = span.getparent().text if before is None else before.tail
-            span.text = raise_figures(said or "", span.text or "")
-    for paragraph in root.iter("{*}p"):
-        name = attribute(paragraph, "style-name")
-        if "Title" in (name, attribute(styles[name], "parent-style-name") if name in styles else ""):
-            paragraph.tag = paragraph.tag[:-1] + "h"
-            paragraph.set(paragraph.tag[:-1] + "outline-level", "1")
+    for space in root.iter(f"{TEXT}s", f"{TEXT}tab"):
+        space.tail = (" " if local(space) == "s" else "\t") + (space.tail or "")
+        space.tag = _GONE
+    for span in root.iter(f"{TEXT}span"):
+        if looks.of(span, "text-position").startswith("super"):
+            raise_mark(span)
+    for paragraph in root.iter(f"{TEXT}p"):
+        if "Title" in (attribute(paragraph, "style-name"), looks.of(paragraph, "parent-style-name")):
+            paragraph.tag = f"{TEXT}h"
+            paragraph.set(f"{TEXT}outline-level", "1")
         for frame in [one for one in paragraph.iterchildren("{*}frame") if one.find("{*}text-box") is not None]:
             inner = [child for box in frame.iterchildren("{*}text-box") for child in box]
             frame.tag = _GONE
@@ -599,29 +563,39 @@ def _prepare_open_text(root: Any, styles: dict[str, Any]) -> None:
                 paragraph.addnext(child)
 
 
-def _show_open_row(row: Any, space: str) -> int:
+def _show_open_row(row: Any) -> int:
     """Its cells one by one, with the text that they show in place of the value; how many show something."""
     filled = 0
-    office = space.replace("table:1.0", "office:1.0")
     for cell in [*row]:
         if local(cell) == "covered-table-cell":
             row.remove(cell)
             continue
         shown = next((child for child in cell if local(child) == "p"), None)
-        repeated = int("0" + attribute(cell, "number-columns-repeated", "1"))
+        repeated = int("0" + cell.get(f"{TABLE}number-columns-repeated", "1"))
         if shown is not None:
-            if day := attribute(cell, "date-value"):
+            if day := cell.get(f"{OFFICE}date-value"):
                 # In any format the ISO way, since 03/04/21 means two days.
                 shown.text = re.sub(r"(:\d\d):00$", r"\1", day.replace("T", " "))
-            for key in [key for key in cell.attrib if key.startswith(office)]:
+            for key in [key for key in cell.attrib if key.startswith(OFFICE)]:
                 del cell.attrib[key]
-            cell.set(f"{office}value-type", "string")
+            cell.set(f"{OFFICE}value-type", "string")
             filled += max(1, repeated)
         if 1 < repeated <= _MOST_REPEATED:
-            cell.attrib.pop(f"{space}number-columns-repeated", None)
+            del cell.attrib[f"{TABLE}number-columns-repeated"]
             for _ in range(repeated - 1):
                 cell.addnext(deepcopy(cell))
     return filled
 
 
-_MOST_REPEATED = 256
+def _hide_columns(table: Any, rows: list[Any]) -> int:
+    """Takes out the cells of hidden columns; how many columns had any."""
+    hidden, at = set[int](), 0
+    for column in table.iter(f"{TABLE}table-column"):
+        wide = int("0" + column.get(f"{TABLE}number-columns-repeated", "1"))
+        if column.get(f"{TABLE}visibility") in _HIDDEN:
+            hidden |= {*range(at, at + min(wide, _MOST_REPEATED))}
+        at += wide
+    cells = [(place, cell) for row in rows for place, cell in enumerate(row) if place in hidden]
+    for _, cell in cells:
+        _remove(cell)
+    return len({place for place, cell in cells if text_of(cell)})

@@ -93,6 +93,10 @@ class Package:
         except (etree.XMLSyntaxError, ValueError) as error:
             raise self.damaged(error) from error
 
+    def roots(self, *members: str) -> list[Any]:
+        """Of each of these that is there the root element."""
+        return [self.parse(member) for member in members if member in self._members]
+
     def check_xml(self) -> None:
         """Read every XML file once, before a library that trusts them does."""
         for member in self._members:
@@ -122,11 +126,7 @@ class Package:
             raise self.damaged(error) from error
 
     def damaged(self, error: Exception | str) -> DocumentRefused:
-        detail = str(error) or type(error).__name__
-        return DocumentRefused(
-            f"{self.name}: expected {self.kind}, found a damaged one ({detail[:200].rstrip('.')}).",
-            hint="Open it in its own program, let it be repaired, save it and add it again.",
-        )
+        return damaged(self.name, self.kind, str(error) or type(error).__name__)
 
     def locked(self, how: str) -> DocumentRefused:
         return DocumentRefused(
@@ -141,6 +141,14 @@ class Package:
             f"{self.name}: unpacks {how}.",
             hint="If the file is trustworthy, remove its pictures or split it, and add the parts.",
         )
+
+
+def damaged(name: str, kind: str, detail: str) -> DocumentRefused:
+    """For a document that is of a `kind` in words, and cannot be read."""
+    return DocumentRefused(
+        f"{name}: expected {kind}, found a damaged one ({detail[:200].rstrip('.')}).",
+        hint="Open it in its own program, let it be repaired, save it and add it again.",
+    )
 
 
 def check_entities(content: bytes, name: str) -> None:
@@ -181,6 +189,11 @@ def local(element: Any) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
+def text_of(element: Any) -> str:
+    """All its text, on one line."""
+    return " ".join("".join(element.itertext()).split())
+
+
 def attribute(element: Any, name: str, default: str = "") -> str:
     """An attribute by its local name, whatever its namespace."""
     for key, value in element.attrib.items():
@@ -192,10 +205,8 @@ def attribute(element: Any, name: str, default: str = "") -> str:
 def relations(package: Package, part: str) -> dict[str, str]:
     """The paths of the files that a file of an Office package refers to, by their ids."""
     folder, _, file = part.rpartition("/")
-    place = f"{folder}/_rels/{file}.rels"
-    if place not in package.names:
-        return {}
-    targets = {one.get("Id", ""): one.get("Target", "") for one in package.parse(place)}
+    links = [link for root in package.roots(f"{folder}/_rels/{file}.rels") for link in root]
+    targets = {link.get("Id", ""): link.get("Target", "") for link in links}
     return {
         name: target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
         for name, target in targets.items()

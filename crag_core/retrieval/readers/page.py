@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from crag_core.base.documents import LARGEST_FILE_MB
 from crag_core.base.errors import DocumentRefused
+from crag_core.base.text.display import counted
 
 MEGABYTE = 1024 * 1024
 
@@ -23,10 +24,8 @@ SPANNED = "elements in spanned cells"
 # Files in one folder that are added together, and all their bytes, which are already on the disk.
 MAX_FILES = 20_000
 MAX_FOLDER = 50 * 1024 * MEGABYTE
-
-
-MOST_NAMED = 20
-"""Page numbers in one remark."""
+# Page numbers in one remark.
+_MOST_NAMED = 20
 
 
 @dataclass(frozen=True)
@@ -49,9 +48,14 @@ def say_left_out(pages: Sequence[Page]) -> str:
             by_what.setdefault(page.left_out, []).extend([page.number] if page.number else [])
     said = []
     for what, numbers in by_what.items():
-        shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" …" if len(numbers) > MOST_NAMED else "")
+        shown = ", ".join(map(str, numbers[:_MOST_NAMED])) + (" …" if len(numbers) > _MOST_NAMED else "")
         said.append(f"page{'s' * (len(numbers) > 1)} {shown}: {what}" if numbers else what)
     return f"Left out: {'; '.join(said)}." if said else ""
+
+
+def name_lost(lost: Mapping[str, int], where: str = "") -> list[str]:
+    """ "2 comments", "1 hidden row on sheet Fares": for `Page.left_out`."""
+    return [f"{counted(number, what)}{where}" for what, number in lost.items() if number]
 
 
 def check_count(name: str, count: int, limit: int, what: str) -> None:

@@ -7,15 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from ctypes import POINTER, byref, c_double, c_ushort, cast, create_string_buffer
+from ctypes import POINTER, c_double, c_ushort, cast, create_string_buffer
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.base.text.display import counted
-from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count
+from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count, name_lost
 from crag_core.retrieval.readers.text import glue_lines, is_row, normalise_text, raise_figures, starts_item
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ _AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
     with PDFIUM:
-        pages, left_out = _extract(content, name)
-    whole = "\n".join(line.text for lines in pages for line in lines)
+        read, of_all = _extract(content, name)
+    whole = "\n".join(line.text for lines, _ in read for line in lines)
     letters = len("".join(whole.split()))
     if not letters:
         raise DocumentRefused(
@@ -52,21 +51,16 @@ def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
             hint="Export the PDF again from its source, or run text recognition (OCR) on it.",
         )
     known = set(re.findall(r"[\w-]+", _BROKEN_WORD.sub(" ", whole)))
-    spacing = find_spacing(pages)
-    of_all = (Page("", None, left_out[0]),) if left_out[0] else ()
-    return (
-        tuple(
-            Page(_tidy(flow_lines(lines, spacing), known), number, left_out[number])
-            for number, lines in enumerate(pages, 1)
-        )
-        + of_all
-    )
+    spacing = find_spacing([lines for lines, _ in read])
+    pages = [
+        Page(_tidy(flow_lines(lines, spacing), known), number, lost) for number, (lines, lost) in enumerate(read, 1)
+    ]
+    return (*pages, *(Page("", None, what) for what in of_all))
 
 
-def _extract(content: bytes, name: str) -> tuple[list[list[Line]], list[str]]:
-    """The lines of each page; what was left out of all, then of each, in words."""
+def _extract(content: bytes, name: str) -> tuple[list[tuple[list[Line], str]], list[str]]:
+    """The lines of each page, and what was left out of it; what was left out of all, in words."""
     import pypdfium2
-    import pypdfium2.raw as raw
 
     try:
         with closing(pypdfium2.PdfDocument(content)) as document:
@@ -76,9 +70,7 @@ def _extract(content: bytes, name: str) -> tuple[list[list[Line]], list[str]]:
             if document.get_formtype():
                 document.init_forms()
             pages = [_read_page(document, index) for index in range(len(document))]
-            files = raw.FPDFDoc_GetAttachmentCount(document)
-            said = [counted(files, "attached file") if files else ""]
-            return [lines for lines, _ in pages], said + [lost for _, lost in pages]
+            return pages, name_lost({"attached file": document.count_attachments()})
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
             raise DocumentRefused(
@@ -100,13 +92,14 @@ def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
         for text in re.split(rf"(?<={_BROKEN})|\r\n", words.get_text_range()):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
-                shown = _raise_figures(words, text, start)
-                line = _place_line(words, shown, first, start + len(text.rstrip()) - 1)
+                line = _place_line(words, _raise_figures(words, text.lstrip(), first), first)
+                parts = [*_parts(words, line, first)]
                 here = [value for value in values if value.y - 3 <= line.y <= value.y + value.size]
                 values = [value for value in values if value not in here]
-                parts = [*_parts(words, shown, start, line)]
-                line = replace(line, text=_put_values(words, shown, start, here))
-                rows.append((line, [line] if here else parts))
+                if here:
+                    line = replace(line, text=_put_values(words, line.text, first, here))
+                    parts = [line]
+                rows.append((line, parts))
             start += _units(text) + 2 * (not text.endswith(_BROKEN))
         rows = [
             (replace(row, is_row=_is_aligned(parts, rows[at - 1 : at] + rows[at + 1 : at + 2])), parts)
@@ -114,7 +107,7 @@ def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
         ]
         lines = by_columns(rows) + values + notes
         picture = _say_picture(page, sum(len(line.text) for line in lines))
-    return lines, ", ".join(filter(None, [picture, counted(comments, "comment") if comments else ""]))
+    return lines, ", ".join(filter(None, [picture, *name_lost({"comment": comments})]))
 
 
 def _is_aligned(parts: Sequence[Line], beside: Sequence[tuple[Line, Sequence[Line]]]) -> bool:
@@ -131,8 +124,7 @@ def _is_aligned(parts: Sequence[Line], beside: Sequence[tuple[Line, Sequence[Lin
 def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line]) -> str:
     """What stands in the fields of a row, between its words."""
     for value in sorted(values, key=lambda value: -value.left):
-        behind = (at for at in range(len(text)) if _find_origin(words, start + at)[0] >= value.left)
-        at = next(behind, len(text))
+        at = next((at for at in range(len(text)) if _letter(words, start + at).x >= value.left), len(text))
         text = f"{text[:at].rstrip()} {value.text} {text[at:].lstrip()}".strip()
     return text
 
@@ -141,9 +133,9 @@ def _raise_figures(words: PdfTextPage, text: str, start: int) -> str:
     """Small figures above the line, such as exponents and marks of notes, do not join the figure before them."""
     for pair in re.finditer(r"(?<=\d)\d", text) if len(text) == _units(text) else ():
         at = start + pair.start()
-        (x, y), (next_x, next_y) = _find_origin(words, at - 1), _find_origin(words, at)
-        (_, _, low, high), (_, _, bottom, top) = _box(words, at - 1), _box(words, at)
-        if next_x > x and top - bottom < 0.8 * (high - low) < 4 * (next_y - y) < 4 * (high - low):
+        before, figure = _letter(words, at - 1), _letter(words, at)
+        height, rise = before.high - before.low, figure.y - before.y
+        if figure.x > before.x and figure.high - figure.low < 0.8 * height < 4 * rise < 4 * height:
             digits = re.sub(r"\D.*", "", text[pair.start() :])
             return text[: pair.start()] + raise_figures("1", digits) + text[pair.start() + len(digits) :]
     return text
@@ -154,15 +146,15 @@ def _units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _parts(words: PdfTextPage, text: str, start: int, line: Line) -> Iterator[Line]:
+def _parts(words: PdfTextPage, line: Line, start: int) -> Iterator[Line]:
     """What of a line stands between wide gaps; `start` is the place of its first letter on the page."""
-    begun = 0
+    begun, text = 0, line.text
     for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
-        right, (left, _) = _find_right(words, start + space.start() - 1), _find_origin(words, start + space.end())
+        left, right = _letter(words, start + space.end()).x, _letter(words, start + space.start() - 1).right
         if left - right > _GUTTER * line.size:
-            yield _place_line(words, text[begun : space.start()], start + begun, start + space.start() - 1)
+            yield _place_line(words, text[begun : space.start()], start + begun)
             begun = space.end()
-    yield _place_line(words, text[begun:], start + begun, start + len(text.rstrip()) - 1) if begun else line
+    yield _place_line(words, text[begun:], start + begun) if begun else line
 
 
 def _say_picture(page: PdfPage, letters: int) -> str:
@@ -186,7 +178,7 @@ def _read_annotations(document: PdfDocument, page: PdfPage) -> tuple[list[Line],
     for index in range(raw.FPDFPage_GetAnnotCount(page)):
         mark, edges = raw.FPDFPage_GetAnnot(page, index), raw.FS_RECTF()
         kind = raw.FPDFAnnot_GetSubtype(mark)
-        raw.FPDFAnnot_GetRect(mark, byref(edges))
+        raw.FPDFAnnot_GetRect(mark, edges)
         is_field = kind == raw.FPDF_ANNOT_WIDGET and document.formenv is not None
         said = _field_value(document, mark) if is_field else _wide(raw.FPDFAnnot_GetStringValue, mark, b"Contents")
         placed = Line(said, edges.left, edges.left, edges.bottom, 0, edges.top - edges.bottom, False, False)
@@ -220,53 +212,43 @@ def _wide(read: Callable[..., int], *given: object) -> str:
     return " ".join(letters.raw.decode("utf-16-le", "ignore").strip("\0").split())
 
 
-def _place_line(words: PdfTextPage, text: str, first: int, last: int) -> Line:
-    import pypdfium2.raw as raw
-
-    (left, y), (end, end_y) = _find_origin(words, first), _find_origin(words, last)
-    (_, right, low, high) = _box(words, last)
-    (_, word, word_low, word_high) = _box(words, first + len(text.split(maxsplit=1)[0]) - 1)
+def _place_line(words: PdfTextPage, text: str, start: int) -> Line:
+    """`text` from its first letter, at `start` on the page, to its last."""
+    first, last = _letter(words, start), _letter(words, start + len(text.rstrip()) - 1)
+    word = _letter(words, start + len(text.split(maxsplit=1)[0]) - 1)
+    left, y, right, end = first.x, first.y, last.right, word.right
     # On a page that lies on its side lines run up or down.
-    if abs(end_y - y) > abs(end - left):
-        left, y, right, word = (y, -left, high, word_high) if end_y > y else (-y, left, -low, -word_low)
-    return Line(
-        text,
-        left=left,
-        right=right,
-        y=y,
-        word=word - left,
-        size=raw.FPDFText_GetFontSize(words, _letter(words, first)),
-        bold=raw.FPDFText_GetFontWeight(words, _letter(words, first)) >= _BOLD,
-        ends_bold=raw.FPDFText_GetFontWeight(words, _letter(words, last)) >= _BOLD,
-    )
+    if abs(last.y - first.y) > abs(last.x - first.x):
+        if last.y > first.y:
+            left, y, right, end = first.y, -first.x, last.high, word.high
+        else:
+            left, y, right, end = -first.y, first.x, -last.low, -word.low
+    return Line(text, left, right, y, end - left, first.size, first.weight >= _BOLD, last.weight >= _BOLD)
 
 
-def _letter(words: PdfTextPage, index: int) -> int:
-    """The number that PDFium gives to a letter of its text, which leaves out some of those it counts."""
+class _Letter(NamedTuple):
+    """Its origin, its edges and its type size, in points; upwards and to the right."""
+
+    x: float
+    y: float
+    left: float
+    right: float
+    low: float
+    high: float
+    size: float
+    weight: int
+
+
+def _letter(words: PdfTextPage, at: int) -> _Letter:
+    """The one at a place of the text of a page, which leaves out some of the letters that PDFium counts."""
     import pypdfium2.raw as raw
 
-    return max(0, int(raw.FPDFText_GetCharIndexFromTextIndex(words, index)))
-
-
-def _find_origin(words: PdfTextPage, index: int) -> tuple[float, float]:
-    import pypdfium2.raw as raw
-
-    x, y = c_double(), c_double()
-    raw.FPDFText_GetCharOrigin(words, _letter(words, index), byref(x), byref(y))
-    return x.value, y.value
-
-
-def _find_right(words: PdfTextPage, index: int) -> float:
-    return _box(words, index)[1]
-
-
-def _box(words: PdfTextPage, index: int) -> tuple[float, float, float, float]:
-    """The left, right, lower and upper edge of a letter."""
-    import pypdfium2.raw as raw
-
-    left, right, bottom, top = c_double(), c_double(), c_double(), c_double()
-    raw.FPDFText_GetCharBox(words, _letter(words, index), byref(left), byref(right), byref(bottom), byref(top))
-    return left.value, right.value, bottom.value, top.value
+    index = max(0, raw.FPDFText_GetCharIndexFromTextIndex(words, at))
+    x, y, left, right, low, high = (c_double() for _ in range(6))
+    raw.FPDFText_GetCharOrigin(words, index, x, y)
+    raw.FPDFText_GetCharBox(words, index, left, right, low, high)
+    size, weight = raw.FPDFText_GetFontSize(words, index), raw.FPDFText_GetFontWeight(words, index)
+    return _Letter(x.value, y.value, left.value, right.value, low.value, high.value, size, weight)
 
 
 def _tidy(text: str, known: set[str]) -> str:
@@ -366,16 +348,12 @@ def flow_lines(lines: Sequence[Line], spacing: float) -> str:
     edges = _find_edges(lines, spacing)
     pieces, opens = [lines[0].text.strip()], True
     for line, below, edge in zip(lines, lines[1:], edges, strict=False):
-        text = below.text.strip()
-        if _is_apart(line, below, spacing):
-            pieces.append(f"\n\n{text}")
-            opens = True
-        elif _goes_on(line, below, edge, spacing, opens):
-            pieces[-1] = glue_lines(pieces[-1], text)
-            opens = False
+        text, is_apart = below.text.strip(), _is_apart(line, below, spacing)
+        opens = is_apart or not _goes_on(line, below, edge, spacing, opens)
+        if opens:
+            pieces.append(f"\n\n{text}" if is_apart else f"\n{text}")
         else:
-            pieces.append(f"\n{text}")
-            opens = True
+            pieces[-1] = glue_lines(pieces[-1], text)
     return "".join(pieces)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 Rows = list[list[str]]
@@ -122,28 +122,31 @@ def _show_block(block: Rows, columns: list[int], above: Header, is_form: bool) -
     # Names below names, without a title between, look like a header and are the next rows of the same table.
     goes_on = not lines and is_known and all(_shape(cell) == "text" for row in rows for cell in row)
     names, body = ([], rows) if goes_on else _take_header(rows)
-    if names and not body:
-        alone = _show_fact(names) if above and len(names) == 2 else " | ".join(name for name, _ in groupby(names))
-        return "\n".join([*lines, alone]), {
-            **above,
-            **{at: (name, columns) for at, name in zip(columns, names, strict=True)},
-        }
+    if not body:
+        lines.append(_show_fact(names) if above and len(names) == 2 else _show_alone(names))
     is_below = len(columns) > 1 and all(column in above for column in columns)
     if not names and is_below and 2 * len(columns) >= len(above[columns[0]][1]):
         names = [above[column][0] for column in columns]
-    if not names:
-        lines += [" | ".join(cell for cell, _ in groupby(row) if cell) for row in body]
-        return "\n".join(lines), above
+    lines += _show_body(names, body, len(columns) > 2) if names else map(_show_alone, body)
+    own = {at: (name, columns) for at, name in zip(columns, names, strict=True)} if names else {}
+    return "\n".join(lines), {**above, **own}
+
+
+def _show_alone(row: list[str]) -> str:
+    """Without headers, merged cells once."""
+    return " | ".join(cell for cell, _ in groupby(row) if cell)
+
+
+def _show_body(names: list[str], body: Rows, may_have_sections: bool) -> Iterator[str]:
     section = ""
     for at, row in enumerate(body):
         is_last = at + 1 == len(body)
-        if _is_line(row) and len(columns) > 2 and row[0] and (not is_last or len(row[0].split()) > 2):
+        if _is_line(row) and may_have_sections and row[0] and (not is_last or len(row[0].split()) > 2):
             # A note below the table is no section.
             section = "" if is_last or _is_line(body[at + 1]) else row[0]
-            lines.append(row[0])
+            yield row[0]
         else:
-            lines.append(pair_cells(names, row, section))
-    return "\n".join(lines), {**above, **{at: (name, columns) for at, name in zip(columns, names, strict=True)}}
+            yield pair_cells(names, row, section)
 
 
 def _is_form(rows: Rows) -> bool:

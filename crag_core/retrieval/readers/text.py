@@ -6,7 +6,6 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterable
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.decoding import decode_text
@@ -131,9 +130,8 @@ def show_number(number: int, kind: str) -> str:
     return shown.upper() if kind.startswith("upper") else shown
 
 
-def join_blocks(blocks: Iterable[str]) -> str:
-    """Paragraphs with a blank line between; items of one list stand under one another, as in Markdown."""
-    text = "\n\n".join(filter(None, blocks))
+def join_items(text: str) -> str:
+    """Items of one list under one another, as in Markdown, without blank lines between."""
     return re.sub(rf"(?m)^({_MARK} .*)\n\n(?={_MARK} )", r"\1\n", text)
 
 

@@ -10,9 +10,8 @@ from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from crag_core.base.text.display import counted
 from crag_core.retrieval.readers.packages import Package, attribute, relations
-from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, Page, check_count
+from crag_core.retrieval.readers.page import MAX_CELLS, MAX_PARTS, Page, check_count, name_lost
 from crag_core.retrieval.readers.tables import show_rows
 from crag_core.retrieval.readers.text import raise_figures
 
@@ -47,11 +46,11 @@ def read_workbook(package: Package) -> tuple[Page, ...]:
             left_out.append(f"hidden sheet {name}")
         elif target in package.names:
             text, lost = reader.read(package.parse(target))
-            parts = {*relations(package, target).values()} & {*package.names}
-            beside = [package.parse(part) for part in sorted(parts) if part.endswith(".xml")]
+            parts = sorted({*relations(package, target).values()})
+            beside = package.roots(*(part for part in parts if part.endswith(".xml")))
             boxes = [_text(line) for part in beside for box in part.iter("{*}txBody") for line in box.iter("{*}p")]
             lost["comment"] = sum(1 for part in beside for _ in part.iter("{*}comment"))
-            left_out += [f"{counted(number, what)} on sheet {name}" for what, number in lost.items() if number]
+            left_out += name_lost(lost, f" on sheet {name}")
             text = "\n\n".join(filter(None, [text, *boxes]))
             pages.append(Page(f"# {name}\n\n{text}" if text else ""))
     return (*pages, Page("", None, ", ".join(left_out)))
@@ -61,16 +60,13 @@ class _Reader:
     def __init__(self, package: Package, book: Any) -> None:
         self._name = package.name
         self._count = 0
-        self._texts: list[str] = []
         self._formats: list[str] = []
         self._crossed_out: set[str] = set()
-        self._epoch = EPOCH
-        if any(one.get("date1904") in ("1", "true") for one in book.iter("{*}workbookPr")):
-            self._epoch = datetime(1904, 1, 1)
-        if "xl/sharedStrings.xml" in package.names:
-            self._texts = [_text(one) for one in package.parse("xl/sharedStrings.xml").iterchildren("{*}si")]
-        if "xl/styles.xml" in package.names:
-            styles = package.parse("xl/styles.xml")
+        is_1904 = any(one.get("date1904") in ("1", "true") for one in book.iter("{*}workbookPr"))
+        self._epoch = datetime(1904, 1, 1) if is_1904 else EPOCH
+        shared = package.roots("xl/sharedStrings.xml")
+        self._texts = [_text(one) for root in shared for one in root.iterchildren("{*}si")]
+        for styles in package.roots("xl/styles.xml"):
             own = {one.get("numFmtId"): one.get("formatCode", "") for one in styles.iter("{*}numFmt")}
             used = [one for group in styles.iter("{*}cellXfs") for one in group.iter("{*}xf")]
             codes = [one.get("numFmtId", "0") for one in used]
@@ -91,10 +87,10 @@ class _Reader:
             for column, cell in enumerate(row.iterchildren("{*}c"), 1):
                 place = _column(cell.get("r", "")) or column
                 shown = self._show(cell)
-                if shown and cell.get("s") in self._crossed_out:
-                    shown, lost["crossed-out cell"] = "", lost["crossed-out cell"] + 1
+                is_crossed_out = bool(shown) and cell.get("s") in self._crossed_out
                 lost["formula result"] += _is_uncalculated(cell)
-                cells.setdefault(number, {})[place] = shown
+                lost["crossed-out cell"] += is_crossed_out
+                cells.setdefault(number, {})[place] = "" if is_crossed_out else shown
                 self._count += 1
             check_count(self._name, self._count, MAX_CELLS, "cells")
         for merged in root.iter("{*}mergeCell"):
