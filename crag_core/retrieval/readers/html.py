@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from copy import deepcopy
+from operator import itemgetter
 from typing import Any
 
 from crag_core.base.errors import DocumentRefused
@@ -159,32 +162,21 @@ def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, d
     """Repeats every spanned cell in each of its places, and takes its span away; how many elements were copied.
 
     Refuses millions of copies."""
-    from copy import deepcopy
-
     copied = 0
-    waiting: dict[int, tuple[Any, int]] = {}
-    for left_rows, row in zip(range(len(rows), 0, -1), rows, strict=True):
-        cells = [cell for cell in row if cell.tag in tags]
-        placed: list[Any] = []
-        while cells or len(placed) in waiting:
-            at = len(placed)
-            if at in waiting:
-                cell, left = waiting.pop(at)
-                placed.append(deepcopy(cell))
-                if left > 1:
-                    waiting[at] = (cell, left - 1)
-                continue
-            cell = cells.pop(0)
-            wide, high = min(_span(cell, across), _MOST_SPANNED), min(_span(cell, down), left_rows)
+    taken = defaultdict[int, dict[int, Any]](dict)  # by row, then by column
+    for at, row in enumerate(rows):
+        column = 0
+        for cell in [cell for cell in row if cell.tag in tags]:
+            while column in taken[at]:
+                column += 1
+            wide, high = min(_span(cell, across), _MOST_SPANNED), min(_span(cell, down), len(rows) - at)
             copied += (wide * high - 1) * sum(1 for _ in cell.iter())
             check_count(name, copied, MAX_CELLS, SPANNED)
-            for place in range(at, at + wide):
-                placed.append(deepcopy(cell) if place > at else cell)
-                if high > 1:
-                    waiting[place] = (cell, high - 1)
-        for child in [*row]:
-            row.remove(child)
-        row.extend(placed)
+            for below in range(at, at + high):
+                taken[below] |= dict.fromkeys(range(column, column + wide), cell)
+        del row[:]
+        for _, cell in sorted(taken.pop(at, {}).items(), key=itemgetter(0)):
+            row.append(cell if cell.getparent() is None else deepcopy(cell))
     return copied
 
 

@@ -58,11 +58,13 @@ def _keep_one_way(root: Any) -> None:
         _remove(ways)
 
 
-def _raise_runs(pieces: Iterable[tuple[Any, bool]]) -> None:
-    """Of text elements in their order those that stand above the line, see `raise_figures`."""
+def _raise_runs(paragraph: Any, space: str) -> None:
+    """Text that stands above the line, see `raise_figures`."""
     before = ""
-    for piece, is_raised in pieces:
-        if is_raised:
+    for piece in paragraph.iter(f"{space}t"):
+        looks = piece.getparent().find(f"{space}rPr")
+        rise = looks.get("baseline", "0").strip("%") if looks is not None else "0"
+        if int(rise) > 0 or _value(looks, "vertAlign") == "superscript":
             piece.text = raise_figures(before, piece.text or "")
         before = piece.text or before
 
@@ -167,9 +169,7 @@ def _prepare_run(run: Any, styles: _Styles, lost: Counter[str]) -> None:
 
 def _prepare_paragraph(paragraph: Any, styles: _Styles) -> None:
     """With its number, as a heading where it is one, its large first letter in its place."""
-    _raise_runs(
-        (one, _value(one.getparent().find(f"{W}rPr"), "vertAlign") == "superscript") for one in paragraph.iter(f"{W}t")
-    )
+    _raise_runs(paragraph, W)
     looks = paragraph.find(f"{W}pPr")
     if looks is None:
         return
@@ -395,8 +395,7 @@ def _prepare_slide_text(root: Any, lost: Counter[str]) -> None:
             lost[CROSSED_OUT] += 1
             _remove(run)
     for paragraph in root.iter(f"{A}p"):
-        runs = [(one, one.getparent().find(f"{A}rPr")) for one in paragraph.iter(f"{A}t")]
-        _raise_runs((one, looks is not None and int(looks.get("baseline", "0").strip("%")) > 0) for one, looks in runs)
+        _raise_runs(paragraph, A)
     # The library puts a space between runs, which would cut a word of which some letters are bold.
     for run in [*root.iter(f"{A}r")]:
         before = run.getprevious()
@@ -495,15 +494,9 @@ def prepare_open(package: Package) -> Prepared:
         *root.iterfind(f".//{TEXT}section[@{TEXT}display='none']"),
     ]
     unseen += root.iter(f"{TEXT}tracked-changes", f"{TEXT}table-of-content")
-    lost = Counter(
-        {
-            "hidden slide": len(slides),
-            CROSSED_OUT: len(struck),
-            "hidden row": len(rows),
-            "comment": len(comments),
-            "chart or object": sum(1 for _ in root.iter("{*}object")),
-        }
-    )
+    lost = Counter({"hidden slide": len(slides), CROSSED_OUT: len(struck), "hidden row": len(rows)})
+    lost["comment"] = len(comments)
+    lost["chart or object"] = sum(1 for _ in root.iter("{*}object"))
     # A hidden slide stays as an empty one, which has a number.
     for element in [*sheets, *(part for slide in slides for part in slide), *rows, *struck, *comments, *unseen]:
         element.tag = _GONE
