@@ -150,7 +150,8 @@ def _prepare_table(table: Any, name: str) -> None:
     elif is_data and (not inner or _own(table, "th")):
         for part in inner:
             said = show_table(part)
-            part.tag, part[:], part.text = "div", [], said
+            part.clear(keep_tail=True)
+            part.tag, part.text = "div", said
         fill_spans(name, rows, ("td", "th"), "colspan", "rowspan")
         return
     for element in _own(table, "thead", "tbody", "tfoot", "tr", "td", "th", "caption", "colgroup"):
@@ -161,7 +162,8 @@ def _prepare_table(table: Any, name: str) -> None:
 def fill_spans(name: str, rows: list[Any], tags: tuple[str, ...], across: str, down: str) -> int:
     """Repeats every spanned cell in each of its places, and takes its span away; how many elements were copied.
 
-    Refuses millions of copies."""
+    Refuses (`DocumentRefused`) millions of copies.
+    """
     copied = 0
     taken = defaultdict[int, dict[int, Any]](dict)  # by row, then by column
     for at, row in enumerate(rows):

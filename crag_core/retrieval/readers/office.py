@@ -4,7 +4,7 @@ library does not read (headers, charts) is put where it reads it."""
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
@@ -222,20 +222,20 @@ class _Styles:
 
     def __init__(self, package: Package) -> None:
         self._parts = {part: package.parse(part) for part in ("word/styles.xml",) if part in package.names}
-        lists = [one for root in package.roots("word/numbering.xml") for one in root]
         styles = [one for root in self._parts.values() for one in root.iterchildren(f"{W}style")]
         self._styles = {one.get(f"{W}styleId", ""): one for one in styles}
         self.hidden = {name for name, one in self._styles.items() if _has(one.find(f"{W}rPr"), "vanish")}
-        kinds: dict[str, tuple[dict[int, Any], dict[int, int]]] = {
-            one.get(f"{W}abstractNumId"): ({_level(of): of for of in one.iterchildren(f"{W}lvl")}, {}) for one in lists
-        }
         self._lists: dict[str, _List] = {}
-        for one in lists:
-            anew = {_level(of): _value(of, "startOverride") for of in one.iterchildren(f"{W}lvlOverride")}
-            self._lists[one.get(f"{W}numId")] = _List(
-                *kinds.get(_value(one, "abstractNumId"), ({}, {})),
-                {level: int(start) - 1 for level, start in anew.items() if start},
-            )
+        for root in package.roots("word/numbering.xml"):
+            kinds: dict[str, dict[int, Any]] = {
+                one.get(f"{W}abstractNumId"): {_level(of): of for of in one.iterchildren(f"{W}lvl")}
+                for one in root.iterchildren(f"{W}abstractNum")
+            }
+            counts = defaultdict[str, dict[int, int]](dict)
+            for one in root.iterchildren(f"{W}num"):
+                kind, starts = _value(one, "abstractNumId"), one.iterfind(f"{W}lvlOverride[{W}startOverride]")
+                anew = {_level(of): int(_value(of, "startOverride")) - 1 for of in starts}
+                self._lists[one.get(f"{W}numId")] = _List(kinds.get(kind, {}), counts[kind], anew)
 
     def number(self, looks: Any) -> str:
         """ "1.2", "(a)", "Article 3": as it is shown; "": none, or a bullet. `looks` are those of a paragraph."""
@@ -302,9 +302,8 @@ def _write_rows(table: Any) -> None:
 def _append_notes(package: Package, body: Any, changed: dict[str, Any]) -> None:
     """Footnotes and endnotes at the end, with the numbers that they have in the text; comments leave."""
     for kind, counting in (("footnote", ""), ("endnote", "lowerRoman"), ("comment", "")):
-        part = f"word/{kind}s.xml"
-        for root in package.roots(part):
-            changed[part] = root
+        for root in package.roots(f"word/{kind}s.xml"):
+            changed[f"word/{kind}s.xml"] = root
             notes = {one.get(f"{W}id"): _text(one) for one in root}
             del root[:]
             for number, mark in enumerate([*body.iter(f"{W}{kind}Reference")], 1):
