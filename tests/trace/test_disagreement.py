@@ -2,9 +2,10 @@
 
 import pytest
 
-from crag_core.base.types.knowledge import Excerpt, Knowledge
+from crag_core.base.types.knowledge import Excerpt, Knowledge, StripVerdict
 from crag_core.base.types.passages import Passage
 from crag_core.trace.grounding.disagreement import disagreement
+from tests.builders import strips_of
 
 NEW, OLD = "# Travel policy\n\nThe daily allowance abroad is 52 euros.", "The daily allowance abroad is 41 euros."
 FOUND = "Two documents differ in a number: 52 in b.md, 41 in a.md."
@@ -44,6 +45,19 @@ def test_rows_of_two_tables_with_the_same_heads_are_compared() -> None:
     rows = [("2024.csv", "route: R1; who: Adult; single: 7.90"), ("2025.csv", "route: R1; who: Adult; single: 8.40")]
     said = disagreement(ASKED, known(*rows), "“route: R1; who: Adult; single: 8.40” [2]")
     assert said == "Two documents differ in a number: 8.40 in 2025.csv, 7.90 in 2024.csv."
+
+
+def test_kept_rows_are_compared_one_by_one() -> None:
+    """Their excerpt has them in one line."""
+    excerpts, verdicts = [], []
+    for name, adult, child in (("2024.csv", "6.50", "3.50"), ("2025.csv", "7.20", "3.90")):
+        rows = [f"item: Entry {who}; unit: day; price: {price}" for who, price in (("adult", adult), ("child", child))]
+        of = Passage(name, "\n".join(rows), name)
+        strips = strips_of(of, (rows[0], 0.9), (rows[1], 0.8))
+        excerpts.append(Excerpt(of, " ".join(rows), tuple(one.id for one in strips)))
+        verdicts += [StripVerdict(one, True, "") for one in strips]
+    found = disagreement("What does a day cost?", Knowledge(tuple(excerpts), (), tuple(verdicts)), "7.20 [2]")
+    assert found == "Two documents differ in a number: 7.20 in 2025.csv, 6.50 in 2024.csv."
 
 
 @pytest.mark.parametrize(

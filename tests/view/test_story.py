@@ -134,6 +134,14 @@ def test_an_answer_is_as_before_only_where_it_is_the_same(demo: Demo) -> None:
     assert dict(outcomes[0].lines)["Answer"].startswith(("as shown before, from ", "none"))
 
 
+def test_an_answer_with_other_numbers_in_its_citations_is_the_same_answer() -> None:
+    """Below the bar for the subject sentences of documents come before the web page, and it is quoted as before."""
+    elsewhere = next(one for one in demos() if one.trace.id == "demo-3-elsewhere")
+    last = of_demo(elsewhere).steps[-1].picture
+    there = next(one for one in last["stretches"] if one["first"] <= last["goal"] <= one["last"])
+    assert dict(last["outcomes"][there["outcome"]].lines)["Answer"] == "as shown before, from the web"
+
+
 def test_a_staged_bar_shows_what_the_decision_really_is_there(demo: Demo) -> None:
     view = view_run(demo.trace)
     move = demo.move or nearest_move(view)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from crag_core.base.text.sentences import split
 from crag_core.base.text.words import COMMON_WORDS
-from crag_core.base.types.knowledge import Excerpt, Knowledge
+from crag_core.base.types.knowledge import Excerpt, Knowledge, Strip
 from crag_core.trace.grounding.claims import content_of, terms_of
 from crag_core.trace.grounding.numbers import number_form
-from crag_core.trace.grounding.quoted_answer import CITATION, citations, quotable
+from crag_core.trace.grounding.quoted_answer import CITATION, citations, quotable, with_headers
 
 _NUMBER = re.compile(r"(?<![\w.,:])\d+(?:[.,:]\d+)*(?!\w)")
 _WORD = re.compile(r"[^\W_]*[^\W\d_][^\W_]*")
@@ -43,7 +43,8 @@ def disagreement(question: str, knowledge: Knowledge, text: str) -> str:
     excerpts with at least 0.8 of the words in common (Jaccard), of a row all, and no number. Two of which only one
     has what the question names, in its words, headings or file name, are about two things.
     """
-    sentences = [list(_sentences(excerpt)) for excerpt in knowledge.excerpts]
+    strips = {one.strip.id: one.strip for one in knowledge.verdicts}
+    sentences = [list(_sentences(excerpt, strips)) for excerpt in knowledge.excerpts]
     cited = [one for number in citations(text, len(sentences)) for one in sentences[number - 1]]
     said, given = set(_numbers(CITATION.sub("", text))), set(_numbers(question))
     asked = content_of(question, COMMON_WORDS).keys()
@@ -74,11 +75,11 @@ def _numbers(text: str) -> dict[str, str]:
     return {number_form(one): one for one in _NUMBER.findall(text)}
 
 
-def _sentences(excerpt: Excerpt) -> Iterator[_Sentence]:
+def _sentences(excerpt: Excerpt, strips: dict[str, Strip]) -> Iterator[_Sentence]:
     """Those with a number and enough words; rows with a cell of words."""
-    text = quotable(excerpt.text)
-    for start, end in split(text):
-        said = _MARK.sub("", text[start:end])
+    texts = [with_headers(strips[id_], excerpt.passage) for id_ in excerpt.strip_ids if id_ in strips]
+    for text in map(quotable, texts or (excerpt.text[start:end] for start, end in split(excerpt.text))):
+        said = _MARK.sub("", text)
         words, numbers = frozenset(_WORD.findall(said.casefold())), _numbers(said)
         if len(words) >= _FEWEST and numbers and (not _ROW.match(said) or _WORDED_CELL.search(said)):
             yield _Sentence(said, excerpt, words, numbers)

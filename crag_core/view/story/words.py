@@ -181,7 +181,7 @@ def _answer(view: RunView) -> str:
         return "doubtful, the nearest sentences"
     if view.routed.ending is AnswerEnding.FROM_MEMORY:
         return "from the model's memory"
-    if taken and taken.text == answer.text:
+    if taken and CITATION.sub("", taken.text) == CITATION.sub("", answer.text):  # other excerpts, other numbers
         return f"as shown before{_cited_from(view, answer)}"
     first = next(filter(None, (CITATION.sub("", line).strip() for line in answer.text.splitlines())), "")
     another = "another than before" if taken and taken.text else "quoted"
