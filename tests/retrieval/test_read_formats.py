@@ -392,7 +392,7 @@ def test_docx_headings_by_their_level_alone_and_strict_files() -> None:
     assert read(content, "a.docx") == "## Fares\n\nFive euros."
 
 
-def test_docx_tables_in_cells_and_rows_that_begin_later() -> None:
+def test_docx_tables_in_cells_rows_that_begin_later_and_rows_in_content_controls() -> None:
     document = docx.Document()
     table = document.add_table(rows=3, cols=3)
     for at, text in enumerate(["Pier", "Day", "Week", "North", "20", "120", "", "24", "140"]):
@@ -403,7 +403,9 @@ def test_docx_tables_in_cells_and_rows_that_begin_later() -> None:
     inner = table.cell(1, 1).add_table(rows=2, cols=2)
     for at, text in enumerate(["No", "Length", "N1", "7 m"]):
         inner.cell(at // 2, at % 2).text = text
-    assert read(save(document), "a.docx") == ("Pier: North; Day: 20 No: N1; Length: 7 m; Week: 120\nDay: 24; Week: 140")
+    late.addprevious(control := parse_xml(f"<w:sdt {WORD}><w:sdtContent/></w:sdt>"))
+    control[0].append(late)
+    assert read(save(document), "a.docx") == "Pier: North; Day: 20 No: N1; Length: 7 m; Week: 120\nDay: 24; Week: 140"
 
 
 def test_docx_formulas_of_letters_alone_stand_in_their_sentence() -> None:

@@ -25,13 +25,13 @@ _UNWRAPPED = re.findall(
     "button a abbr b big bdi bdo cite code em font i ins kbd label mark q samp small span strong sub sup time tt u var",
 )
 _CHARSET = re.compile(rb"""(?:<meta[^>]+charset|<\?xml[^>]+encoding)\s*=\s*["']?\s*([\w-]+)""", re.IGNORECASE)
-# Tabs and panels are shown later.
-_HIDDEN = (
-    "//*[@hidden or @style and re:test(@style, 'display\\s*:\\s*none|visibility\\s*:\\s*hidden', 'i')]"
-    "[not(@role='tabpanel' or @role='region')]"
+# One path each: where paths are united, every node is compared with every other.
+_UNSEEN = (
+    "//*[self::footer[not(ancestor::article or ancestor::blockquote or ancestor::dialog)]"
+    " or (@hidden or @style and re:test(@style, 'display\\s*:\\s*none|visibility\\s*:\\s*hidden', 'i'))"
+    " and not(@role='tabpanel' or @role='region')]"
 )
-_PAGE_FOOTER = "//footer[not(ancestor::article or ancestor::blockquote or ancestor::dialog)]"
-_CROSSED_OUT = "//del | //s | //strike | //*[@style][re:test(@style, 'line-through', 'i')]"
+_CROSSED_OUT = "//*[self::del or self::s or self::strike or @style and re:test(@style, 'line-through', 'i')]"
 _XPATH = {"re": "http://exslt.org/regular-expressions"}
 _ENTERED = ("text", "email", "tel", "number", "url", "date", "time", "month", "week", "datetime-local")
 # No real page is nested deeper.
@@ -61,7 +61,7 @@ def prepare_html(content: bytes, name: str, declared: str = "") -> tuple[str, An
         )
     title = " ".join((root.findtext(".//title") or "").split())
     crossed_out = root.xpath(_CROSSED_OUT, namespaces=_XPATH)
-    for element in [*root.iter(*_DROPPED), *root.xpath(f"{_HIDDEN} | {_PAGE_FOOTER}", namespaces=_XPATH), *crossed_out]:
+    for element in [*root.iter(*_DROPPED), *root.xpath(_UNSEEN, namespaces=_XPATH), *crossed_out]:
         if element.getparent() is not None:
             element.drop_tree()
     for item in [*root.iter("li")]:

@@ -128,7 +128,7 @@ def prepare_word(package: Package) -> Prepared:
         if any(local(one) in ("tc", "txbxContent") for one in table.iterancestors()):
             _write_rows(table)
     # Bold letters inside a word would cut it, and spans are filled.
-    strip_elements(root, f"{W}rPr", f"{W}tcPr", with_tail=False)
+    strip_elements(root, f"{W}rPr", f"{W}gridSpan", f"{W}vMerge", with_tail=False)
     changed = {"word/document.xml": root, **styles.forget_numbers()}
     for body in root.iter(f"{W}body"):
         _append_notes(package, body, changed)
