@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from crag_core.retrieval.readers.html import CROSSED_OUT, fill_spans, raise_mark
@@ -81,13 +82,14 @@ def _write_formulas(root: Any, space: str) -> None:
             _remove(holder)
 
 
-def _said_first(said: str, lines: Iterable[str]) -> Iterator[str]:
-    """Of headers and footers what has letters and stands nowhere else, once each; no page numbers."""
-    for shown in lines:
+def _append_margins(body: Any, margins: Iterable[Any], show: Callable[[Any], str], make: Callable[[str], Any]) -> None:
+    """Of headers and footers what has letters and stands nowhere else, once each, at the end; no page numbers."""
+    said = show(body)
+    for shown in [show(line) for margin in margins for line in margin.iter("{*}p")]:
         is_text = re.search(r"[^\W\d_]{2}", shown) and not re.fullmatch(r"\w+ \d+( \w+ \d+)?", shown)
         if is_text and shown not in said:
             said += f" {shown}"
-            yield shown
+            body.append(make(shown))
 
 
 # --- Word -------------------------------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ def prepare_word(package: Package) -> Prepared:
     changed = {"word/document.xml": root, **styles.forget_numbers()}
     for body in root.iter(f"{W}body"):
         _append_notes(package, body, changed)
-        _append_margins(package, body)
+        _append_margins(body, _margins(package, body), _text, partial(_paragraph, W))
     return changed, name_lost(lost)
 
 
@@ -311,15 +313,14 @@ def _append_notes(package: Package, body: Any, changed: dict[str, Any]) -> None:
                 body.append(_paragraph(W, f"{mark.text} {notes.get(mark.get(f'{W}id'), '')}"))
 
 
-def _append_margins(package: Package, body: Any) -> None:
-    """Headers and footers, at the end."""
+def _margins(package: Package, body: Any) -> list[Any]:
+    """The headers and footers that it refers to."""
     related = relations(package, "word/document.xml")
     marks = body.iter(f"{W}headerReference", f"{W}footerReference")
     margins = package.roots(*dict.fromkeys(related.get(mark.get(f"{R}id"), "") for mark in marks))
     for margin in margins:
         _keep_one_way(margin)
-    for shown in _said_first(_text(body), (_text(line) for margin in margins for line in margin.iter(f"{W}p"))):
-        body.append(_paragraph(W, shown))
+    return margins
 
 
 # --- PowerPoint -------------------------------------------------------------------------------------------------------
@@ -461,18 +462,13 @@ _MOST_REPEATED = 256
 _GONE = "gone"  # until it is taken out, whereas the text behind it stays
 
 
-class _Looks:
-    """What the styles of an OpenDocument file say, by their local names: `of(slide, "visibility")`."""
+Looks = dict[str, dict[str, str]]
+"""What the styles of an OpenDocument file say, by the names of the styles, then by local names."""
 
-    def __init__(self, root: Any) -> None:
-        self._styles: dict[str, dict[str, str]] = {}
-        for style in root.iter(f"{STYLE}style"):
-            said = {key.rpartition("}")[2]: value for part in style.iter() for key, value in part.attrib.items()}
-            self._styles[style.get(f"{STYLE}name", "")] = said
 
-    def of(self, element: Any, name: str) -> str:
-        """ "" where nothing is said."""
-        return self._styles.get(attribute(element, "style-name"), {}).get(name, "")
+def _look(looks: Looks, element: Any, name: str) -> str:
+    """What its style says, such as "hidden" of the "visibility" of a slide; "": nothing."""
+    return looks.get(attribute(element, "style-name"), {}).get(name, "")
 
 
 def prepare_open(package: Package) -> Prepared:
@@ -482,11 +478,18 @@ def prepare_open(package: Package) -> Prepared:
     root = package.parse("content.xml")
     if any(True for one in package.roots("META-INF/manifest.xml") for _ in one.iter("{*}encryption-data")):
         raise package.locked("protected with a password")
-    looks = _Looks(root)
-    sheets = [one for one in root.iter(f"{TABLE}table") if looks.of(one, "display") == "false"]
-    slides = [one for one in root.iter(f"{DRAW}page") if looks.of(one, "visibility") == "hidden"]
+    looks: Looks = {
+        style.get(f"{STYLE}name"): {
+            key.rpartition("}")[2]: value for part in style.iter() for key, value in part.items()
+        }
+        for style in root.iter(f"{STYLE}style")
+    }
+    sheets = [one for one in root.iter(f"{TABLE}table") if _look(looks, one, "display") == "false"]
+    slides = [one for one in root.iter(f"{DRAW}page") if _look(looks, one, "visibility") == "hidden"]
     rows = [one for one in root.iter(f"{TABLE}table-row") if one.get(f"{TABLE}visibility") in _HIDDEN]
-    struck = [one for one in root.iter(f"{TEXT}span") if looks.of(one, "text-line-through-style") not in ("", "none")]
+    struck = [
+        one for one in root.iter(f"{TEXT}span") if _look(looks, one, "text-line-through-style") not in ("", "none")
+    ]
     comments = [*root.iter(f"{OFFICE}annotation")]
     unseen = [
         *root.iterfind(f".//*[@{TEXT}is-hidden='true']"),
@@ -513,8 +516,9 @@ def prepare_open(package: Package) -> Prepared:
     for page in root.iter(f"{DRAW}page"):
         _prepare_open_slide(page)
     strip_elements(root, _GONE, with_tail=False)
+    margins = [margin for styles in package.roots("styles.xml") for margin in styles.iter("{*}header", "{*}footer")]
     for text in root.iter(f"{OFFICE}text"):
-        _append_open_margins(package, text)
+        _append_margins(text, margins, text_of, _maker(TEXT).p)
     return {"content.xml": root}, [f"hidden sheet {one.get(f'{TABLE}name', '')}" for one in sheets] + name_lost(lost)
 
 
@@ -529,23 +533,16 @@ def _prepare_open_slide(page: Any) -> None:
             first.addprevious(_maker(TEXT).p("Notes:"))
 
 
-def _append_open_margins(package: Package, text: Any) -> None:
-    """Headers and footers, at the end."""
-    margins = [margin for root in package.roots("styles.xml") for margin in root.iter("{*}header", "{*}footer")]
-    for shown in _said_first(text_of(text), (text_of(line) for margin in margins for line in margin.iter("{*}p"))):
-        text.append(_maker(TEXT).p(shown))
-
-
-def _prepare_open_text(root: Any, looks: _Looks) -> None:
+def _prepare_open_text(root: Any, looks: Looks) -> None:
     """Spaces and tabs that are elements; titles as headings; text boxes behind their paragraph, once."""
     for space in root.iter(f"{TEXT}s", f"{TEXT}tab"):
         space.tail = (" " if local(space) == "s" else "\t") + (space.tail or "")
         space.tag = _GONE
     for span in root.iter(f"{TEXT}span"):
-        if looks.of(span, "text-position").startswith("super"):
+        if _look(looks, span, "text-position").startswith("super"):
             raise_mark(span)
     for paragraph in root.iter(f"{TEXT}p"):
-        if "Title" in (attribute(paragraph, "style-name"), looks.of(paragraph, "parent-style-name")):
+        if "Title" in (attribute(paragraph, "style-name"), _look(looks, paragraph, "parent-style-name")):
             paragraph.tag = f"{TEXT}h"
             paragraph.set(f"{TEXT}outline-level", "1")
         for frame in [one for one in paragraph.iterchildren("{*}frame") if one.find("{*}text-box") is not None]:
