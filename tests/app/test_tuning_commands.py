@@ -158,7 +158,7 @@ def test_rows_that_cannot_be_used_are_named_and_nothing_is_graded(home: Path, ca
 
 
 def test_a_file_that_is_no_text_is_refused_as_a_whole(home: Path, capsys: Output) -> None:
-    file = home / "bad.csv"
+    file = home / "bad.xlsx"
     file.write_bytes(b"PK\x03\x04")
     assert main(["evaluate", "--set", str(file)]) == 1
     told = capsys.readouterr().err

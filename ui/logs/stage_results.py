@@ -26,7 +26,7 @@ _ROWS_SEEN = 2000
 _LONGEST = 1200  # characters of a chunk
 _TONES = {Verdict.WRONG: RED, Verdict.DOUBTFUL: ORANGE, Verdict.RIGHT: GREEN, Verdict.PLAUSIBLE: GRAY}
 _BADGES = {Verdict.WRONG: "red", Verdict.DOUBTFUL: "orange", Verdict.RIGHT: "green", Verdict.PLAUSIBLE: "gray"}
-_WIDTHS = {"Question": 300, "Stage": 120, "Verdict": 80, "Retrieval": 105, "Why": 380, "Row": 60}
+_WIDTHS = {"Question": 300, "Stage": 140, "Verdict": 80, "Retrieval": 105, "Why": 380, "Row": 60}
 ALL = "All"
 
 

@@ -99,11 +99,11 @@ def open_set(named: str, workbench: Workbench) -> LabelledSet:
 
     Raises `BadRecord` with every row that is wrong, `UnknownName` where there is no such set.
     """
-    path = Path(named)
-    if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt"):
+    path, known = Path(named), workbench.experiments.set_names()
+    if path.suffix.lower() in (".csv", ".jsonl", ".json", ".tsv", ".txt") or (named not in known and path.is_file()):
         content = read_input(named, "labelled set", LARGEST_MB, "Name a file, or a set that is kept here.")
         read = read_questions(path.name, content)
-    elif named in (known := workbench.experiments.set_names()):
+    elif named in known:
         read = workbench.experiments.load_set(named)
     else:
         raise UnknownName.among("labelled set", named, known)
