@@ -114,7 +114,7 @@ def test_from_a_kept_set_to_a_kept_preset(start: Start, own: Path) -> None:
     assert app.text_input(key="tune_preset_name").value == "careful"
     kept = Workbench(Config(home=own)).experiments.load_preset("careful")
     assert (kept.lower, kept.upper, kept.questions) == (lower, upper, 24) and kept.reason.startswith(
-        "kept: no better pair found for the least cost of"
+        "kept, no better pair found for the least cost of"
     )
     assert kept.conditions.evaluator == "embedding"
 

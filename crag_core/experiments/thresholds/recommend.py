@@ -86,7 +86,7 @@ class Recommendation:
     def reason(self, aim: str) -> str:
         """Why these thresholds, for a preset; `aim` describes the objective."""
         if self.keep:
-            return f"kept: no better pair found for the {aim}" + (", a limit that they break" if self.broken else "")
+            return f"kept, no better pair found for the {aim}" + (", a limit that they break" if self.broken else "")
         return f"nearest to a limit that no pair keeps: {aim}" if self.misses else aim
 
     def is_at(self, lower: float, upper: float) -> bool:
