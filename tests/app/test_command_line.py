@@ -250,7 +250,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["ask", QUESTION, "--preset", "../x"], "Unknown preset '../x' of policy 'two-signal'."),
         (["evaluate", "--set", "no.csv"], "There is no file no.csv."),
         (["evaluate", "--set", ""], "Unknown labelled set ''"),
-        (["evaluate", "--set", "../../etc/passwd"], "Unknown labelled set '../../etc/passwd'"),
+        (["evaluate", "--set", "../../etc/sets"], "Unknown labelled set '../../etc/sets'"),
         (["tune", "--set", "x.csv", "--policy", "papre"], "Did you mean 'paper'?"),
         (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
         (["policy", "no.toml"], "There is no file no.toml."),

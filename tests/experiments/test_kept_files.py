@@ -112,7 +112,7 @@ def test_a_row_that_cannot_be_read_is_not_lost(laboratory: ExperimentStore, tmp_
     (tmp_path / "sets").mkdir()
     (tmp_path / "sets" / "mine.jsonl").write_text(before, "utf-8")
     laboratory.take_over(tmp_path / "sets")
-    with pytest.raises(BadRecord, match="row 3"):
+    with pytest.raises(BadRecord, match="Row 3"):
         laboratory.change_set("mine", lambda there: there.having(LabelledQuestion("Who?", Expected.CORRECT)))
     assert laboratory._load("sets", "mine")[1].decode() == before
 
