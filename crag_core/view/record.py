@@ -64,7 +64,7 @@ def _how(found: Round) -> str:
 
 def step_title(name: str) -> str:
     """A step as it is called on the screen; records, logs and spans have its name."""
-    return clean({StepName.SCORE_STRIPS.value: "score sentences"}.get(name, name))
+    return "score sentences" if name == StepName.SCORE_STRIPS else clean(name)
 
 
 def cost_of(step: Step) -> str:

@@ -28,8 +28,8 @@ _ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$
 
 
 def two_things(question: str) -> tuple[str, str] | None:
-    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?", or what it
-    asks and then asks ("a room cost", "may I bring a dog"); else None.
+    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?", or the last
+    words of two questions, ("cost", "dog") of "What does a room cost and may I bring a dog?"; else None.
 
     English only; a difference between two things has a sentence of its own in most texts, and is none of these.
     """
@@ -50,7 +50,9 @@ def _asked_twice(question: str) -> tuple[str, str] | None:
 
 def _two_questions(question: str) -> tuple[str, str] | None:
     found = _TWO_QUESTIONS.search(question)
-    return (found[1], found[2]) if found and not any(_PRONOUN.search(one) for one in found.groups()) else None
+    if not found or any(_PRONOUN.search(one) for one in found.groups()):
+        return None
+    return found[1].split()[-1], found[2].split()[-1]
 
 
 def says_both(text: str, things: tuple[str, str]) -> bool:

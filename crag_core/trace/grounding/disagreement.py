@@ -43,11 +43,12 @@ def disagreement(question: str, knowledge: Knowledge, text: str) -> str:
     excerpts with at least 0.8 of the words in common (Jaccard), of a row all, and no number. Two of which only one
     has what the question names, in its words, headings or file name, are about two things.
     """
+    if not (said := _numbers(CITATION.sub("", text)).keys()):
+        return ""
     strips = {one.strip.id: one.strip for one in knowledge.verdicts}
     sentences = [list(_sentences(excerpt, strips)) for excerpt in knowledge.excerpts]
     cited = [one for number in citations(text, len(sentences)) for one in sentences[number - 1]]
-    said, given = set(_numbers(CITATION.sub("", text))), set(_numbers(question))
-    asked = content_of(question, COMMON_WORDS).keys()
+    given, asked = _numbers(question).keys(), content_of(question, COMMON_WORDS).keys()
     for own, other in product(cited, chain(*sentences)):
         found = own.numbers.keys()
         if not found & said or found & (other.numbers.keys() | given) or _document(own) == _document(other):

@@ -150,7 +150,7 @@ class AnswerBlocks:
     def excerpts(self) -> tuple[Excerpt, ...]:
         return self.view.routed.knowledge.excerpts
 
-    @property
+    @cached_property
     def _caution(self) -> tuple[str, str]:
         return caution(self.view.trace, replace(self.view.routed, answer=self.answer), ALONE)
 
