@@ -96,7 +96,7 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     expect(page.get_by_label("Your question")).to_be_visible()
     check(page, "welcome")
     ask(page, QUESTION)
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
     check(page, "run")
     verdict = page.locator("h2").first.inner_text()
     page.get_by_role("button", name="Share").click()
@@ -105,7 +105,7 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     record = tmp_path / "run.json"
     download(page, "Record (JSON)").save_as(record)
     page.reload()
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
     assert page.locator("h2").first.inner_text() == verdict
 
     page.get_by_role("button", name="Show in the document").first.click()
@@ -137,7 +137,7 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     other_page.goto(empty_app)
     other_page.get_by_test_id("stMain").get_by_role("button", name="Open", exact=True).click()
     other_page.locator("input[type=file]").set_input_files(record)
-    expect(other_page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(other_page.get_by_text("Retrieval: ").first).to_be_visible()
     assert other_page.locator("h2").first.inner_text() == verdict
 
 
@@ -171,7 +171,7 @@ def test_nothing_grave_in_the_dark(page: Page, empty_app: str, lighthouse: Path)
     check(page, "documents")
     page.goto(empty_app)
     ask(page, QUESTION)
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
     page.get_by_role("button", name="Drop").first.click()
     expect(page.get_by_text("dropped by you").first).to_be_visible()
     for closed in page.locator("[data-testid=stExpander] summary").all():

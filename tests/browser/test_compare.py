@@ -65,7 +65,7 @@ def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: 
     assert 0 < every.count() < count
 
     cell(page, "B · Paper").get_by_role("button", name="Open in Ask").click()
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
     expect(page.get_by_label("Your question")).to_have_value(QUESTION)
     page.get_by_role("link", name="Compare").click()
     expect(cell(page, "B · Paper")).to_contain_text("42 metres high")

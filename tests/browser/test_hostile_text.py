@@ -222,7 +222,7 @@ def test_no_page_runs_loads_or_links_what_somebody_else_has_written(
 
     # The link to the run, and one whose every part is hostile.
     page.goto(shared)
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
     settle(page)
     check(page, watch, "a shared link", links=4)
     bad = {

@@ -103,7 +103,7 @@ def run(app: SignedIn, contexts: Callable[[str], BrowserContext], lighthouse: Pa
         upload(page, app.url, lighthouse)
         page.get_by_role("link", name="Ask").click()
         ask(page, QUESTION)
-        expect(page.get_by_text("Retrieval: ")).to_be_visible()
+        expect(page.get_by_text("Retrieval: ").first).to_be_visible()
         expect(page).to_have_url(re.compile("run=[0-9a-f]{12}"))
         return page.url
 

@@ -72,4 +72,4 @@ def test_from_an_uploaded_table_and_a_click_on_the_map_to_a_preset_in_use(
     assert "harbour" in Path(download(page, "Report").path()).read_text("utf-8")
     page.get_by_role("link", name="Ask").click()
     ask(page, "How high is the tower?")
-    expect(page.get_by_text("Retrieval: ")).to_be_visible()
+    expect(page.get_by_text("Retrieval: ").first).to_be_visible()
