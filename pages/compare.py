@@ -19,10 +19,10 @@ page.enter("pages/compare.py")
 st.title("Compare configurations", anchor=False)
 draw_warming()
 compare_state.take_question()
-if ended := compare_state.take_running():
+if ended := compare_state.running().take_ended():
     draw_ended(ended, "run", "run", "The run broke off")
 draw_report()
-busy = compare_state.comparing() is not None or compare_state.running() is not None
+busy = compare_state.comparing() is not None or compare_state.running().job is not None
 draw_configurations(busy)
 what = st.segmented_control("Compare on", [QUESTION, SET], default=QUESTION, required=True, key="versus_what")
 with errors_drawn():
@@ -34,5 +34,5 @@ with errors_drawn():
         draw_comparing()
     elif what == QUESTION and (traces := kept(ComparePage).traces):
         draw_runs(traces)
-    if what == QUESTION and compare_state.running() is not None:
+    if what == QUESTION and compare_state.running().job is not None:
         draw_running()

@@ -30,7 +30,7 @@ def draw_log(found: Imported) -> None:
                     st.button("Delete it", on_click=log_state.delete, args=(log.name,), key="log_delete")
     st.caption(plain(f"{summary(found)}."))
     draw_next_steps(found)
-    if (ended := log_state.take_ended(log)) is not None:
+    if (ended := log_state.grading(log).take_ended()) is not None:
         draw_ended(ended)
     judged = log_state.judged(log)
     draw_grading(log, len(judged))

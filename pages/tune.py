@@ -54,10 +54,10 @@ st.title("Tune thresholds", anchor=False)
 draw_warming()
 is_allowed("grade labelled sets and keep presets")
 draw_report()
-ended = tune_state.take_ended()
+ended = tune_state.grading().take_ended()
 with errors_drawn():
     draw_labelling()  # which takes what has ended
-busy = tune_state.grading() is not None or labelling_state.grading() is not None
+busy = tune_state.grading().job is not None or labelling_state.GRADING.job is not None
 draw_questions(busy)
 if ended is not None:
     draw_ended(ended)

@@ -338,8 +338,8 @@ def test_a_set_on_the_way_can_be_stopped_and_is_taken_up(start: Start, own: Path
     app.segmented_control(key="versus_what").set_value("One question").run()
     assert ":shimmer[Running]" in _progress(app), "it is seen wherever one looks"
     assert next(one for one in app.button if one.label == "Compare").disabled
-    button(app, "versus_set_stop").click().run()
-    assert button(app, "versus_set_stop").label == "Stopping…"
+    button(app, "compared_set_stop").click().run()
+    assert button(app, "compared_set_stop").label == "Stopping…"
     gate.open(app)
     assert not app.exception and not app.error and not app.warning, "a stop is no fault"
     run_set(look_at_sets(app))

@@ -18,10 +18,10 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from ui.session import access, app_state, background, labelled_sets
 from ui.session.keys import kept
-from ui.session.labelled_sets import SetJob
+from ui.session.labelled_sets import SetJob, SetWork
 
 MOST = 4
-_QUESTION, _SET = "compared_question", "compared_set"
+_QUESTION = "compared_question"
 
 
 @dataclass
@@ -168,14 +168,11 @@ def take_question() -> None:
 # A labelled set
 
 
-def running() -> SetJob | None:
-    """The run of this session's set under its configurations, under way or just ended."""
-    return background.job(_SET, _about(labelled_sets.in_use()))
-
-
-def take_running() -> SetJob | None:
-    """The run that has ended since the last redraw, removed from the state."""
-    return labelled_sets.take_ended(_SET, _about(labelled_sets.in_use()))
+def running() -> SetWork:
+    """The run of the set in use under the configurations, in whatever session it was started."""
+    found = labelled_sets.in_use()
+    what = found and (found.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home))
+    return SetWork("compared_set", what)
 
 
 @app_state.reporting()
@@ -201,17 +198,11 @@ def start_set(labelled: LabelledSet) -> None:
         )  # fmt: skip
         return job.progress
 
-    background.start(_SET, work, None, _about(labelled))
-
-
-def _about(labelled: LabelledSet | None) -> tuple[object, ...] | None:
-    if labelled is None:
-        return None
-    return labelled.fingerprint, tuple(one.choice for one in configurations()), str(app_state.settings().home)
+    background.start(running().name, work, None, running().about)
 
 
 def _is_busy() -> bool:
-    return any(job is not None and job.is_running for job in (comparing(), running()))
+    return any(job is not None and job.is_running for job in (comparing(), running().job))
 
 
 def _plain() -> Configuration:

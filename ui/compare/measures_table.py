@@ -26,7 +26,6 @@ from crag_core.report.tables import Cell, Grid
 from ui.compare import compare_state
 from ui.compare.side_by_side import LETTERS
 from ui.session import app_state, labelled_sets
-from ui.session.fragments import ticking
 from ui.session.keys import remembered
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
@@ -42,7 +41,7 @@ def draw_set() -> None:
     if labelled is None:
         draw_sources(False, False)
         return
-    questions, busy = labelled.questions, compare_state.running() is not None
+    questions, busy = labelled.questions, compare_state.running().job is not None
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{plain(labelled.name)}**, {counted(len(questions), 'question')}", width="content")
         with st.popover("Other questions", icon=":material/playlist_add:", type="tertiary", disabled=busy):
@@ -74,9 +73,8 @@ def _draw_start(labelled: LabelledSet, missing: int) -> None:
             )  # fmt: skip
 
 
-@ticking()
 def draw_running() -> None:
-    draw_job(compare_state.running(), "Running", "run", "versus_set")
+    draw_job(compare_state.running(), "Running", "run")
 
 
 # --- results ----------------------------------------------------------------------------------------------------------

@@ -19,12 +19,11 @@ from crag_core.experiments.logs.read import ReadLog, read_log
 from crag_core.experiments.logs.record import LogRecord, RetrievalLog, logged_of, passages_of
 from crag_core.experiments.logs.stages import Judged
 from crag_core.view.score_words import ALONE
-from ui.session import access, app_state, background, labelled_sets, run_job
+from ui.session import access, app_state, labelled_sets, run_job
 from ui.session.keys import hand, kept, remembered
-from ui.session.labelled_sets import SetJob
+from ui.session.labelled_sets import SetWork
 
 NOT_READ = "(not read)"
-_GRADING = "log_grading"
 
 
 @dataclass(frozen=True)
@@ -103,26 +102,14 @@ def delete(name: str) -> None:
     retrieval_logs.delete(name, app_state.workbench())
 
 
-def grading(log: RetrievalLog) -> SetJob | None:
-    """That goes on, in whatever session it was started, or has ended in this one since the last redraw."""
-    return background.job(_GRADING, _key(log))
+def grading(log: RetrievalLog) -> SetWork:
+    return labelled_sets.grading_of("log_grading", log.name, log.fingerprint)
 
 
 @app_state.reporting()
 def start_grading(log: RetrievalLog) -> None:
     """For a callback: grade what is missing, in the background."""
-    access.require_administrator()
-    labelled_sets.start_grading(_GRADING, log.gradable, _key(log))
-
-
-def take_ended(log: RetrievalLog) -> SetJob | None:
-    """The grading that has ended since the last redraw, put away; None without one."""
-    return labelled_sets.take_ended(_GRADING, _key(log))
-
-
-def _key(log: RetrievalLog) -> tuple[str, ...]:
-    chosen = app_state.choice()
-    return log.name, log.fingerprint, chosen.evaluator, chosen.model, str(app_state.settings().home)
+    grading(log).grade(log.gradable)
 
 
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:

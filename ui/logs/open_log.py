@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import streamlit as st
 
 from crag_core.app.retrieval_logs import Imported
@@ -11,11 +13,10 @@ from crag_core.experiments.labelled.questions import LabelledSet, word
 from crag_core.experiments.logs.record import RetrievalLog
 from ui.logs import log_state
 from ui.session import access, app_state, labelled_sets
-from ui.session.fragments import ticking
 from ui.session.keys import hand
 from ui.shell.text import plain
 from ui.tune import labelling_state
-from ui.tune.grading_progress import draw_job
+from ui.tune.grading_progress import draw_to_grade
 
 _TUNE, _COMPARE = "pages/tune.py", "pages/compare.py"
 
@@ -55,29 +56,10 @@ def _label(found: Imported) -> None:
 
 
 def draw_grading(log: RetrievalLog, done: int) -> None:
-    """What is missing, with the button that grades it; nothing where all is graded."""
-    if log_state.grading(log) is not None:
-        _draw_running(log)
-        return
-    missing = len(log.records) - done
-    if not missing:
-        return
-    card = known_card(app_state.evaluator())
-    message = f"Grades the log's own chunks and their sentences once, with {plain(card.title.lower())}."
-    if done:
-        message += f" {done} are graded already."
-    if card.calls_model:
-        chunks = sum(len(one.contexts) for one in log.records)
-        message += f" About {counted(-(-chunks * missing // (len(log.records) * card.batch)), 'LLM call')}."
-    with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(message, width="stretch")
-        if access.is_administrator():
-            st.button(
-                f"Grade {counted(missing, 'record')}", on_click=log_state.start_grading, args=(log,), type="primary",
-                icon=":material/grading:", key="log_grade",
-            )  # fmt: skip
-
-
-@ticking()
-def _draw_running(log: RetrievalLog) -> None:
-    draw_job(log_state.grading(log), "Grading", "graded", "log")
+    count, missing = len(log.records), len(log.records) - done
+    chunks = sum(len(one.contexts) for one in log.records)
+    calls = -(-chunks * missing // (count * known_card(app_state.evaluator()).batch))
+    draw_to_grade(
+        log_state.grading(log), "Grades the log's own chunks and their sentences once", "record", done, missing,
+        calls, partial(log_state.start_grading, log),
+    )  # fmt: skip

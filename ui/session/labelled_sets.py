@@ -13,7 +13,7 @@ from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions, conditions_of
 from crag_core.experiments.labelled.questions import Gradable, LabelledSet
-from ui.session import app_state, background
+from ui.session import access, app_state, background
 from ui.session.keys import kept
 
 SAMPLE = "Sample questions"
@@ -69,25 +69,43 @@ def corpus(home: str, collection: str) -> str:
     return app_state.workbench().store.fingerprint(collection)
 
 
-def start_grading(name: str, questions: Sequence[Gradable], about: object = None) -> None:
-    """Grade what is missing of these questions in the background. Raises `CragError` where the choice cannot grade."""
-    workbench, turns = app_state.workbench(), background.turns()
-    pipeline = workbench.engine(chosen(), observed=False)
+@dataclass(frozen=True)
+class SetWork:
+    """What is done with the questions of a set in the background. `name` and `about` as `background.start` has them."""
 
-    def work(job: SetJob) -> SetProgress:
-        book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
-        job.progress = score(
-            questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, cancel=job.cancel,
-            on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
-        )  # fmt: skip
-        return job.progress
+    name: str
+    about: object = None
 
-    background.start(name, work, None, about)
+    @property
+    def job(self) -> SetJob | None:
+        """Under way, or ended since the last redraw."""
+        return background.job(self.name, self.about)
+
+    def take_ended(self) -> SetJob | None:
+        """The job that has ended since the last redraw, put away; None without one."""
+        done = background.take_ended(self.name, self.about)
+        if done is not None:
+            corpus.clear()  # documents may have come in meanwhile
+        return done
+
+    def grade(self, questions: Sequence[Gradable]) -> None:
+        """What is missing of them; raises `CragError` where the choice cannot grade, or this person may not."""
+        access.require_administrator()
+        workbench, turns = app_state.workbench(), background.turns()
+        pipeline = workbench.engine(chosen(), observed=False)
+
+        def work(job: SetJob) -> SetProgress:
+            book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
+            job.progress = score(
+                questions, pipeline, book, time.monotonic, workers=workbench.scoring_workers, cancel=job.cancel,
+                on_progress=job.tell, take_turn=turns, recorded=workbench.recorded(questions),
+            )  # fmt: skip
+            return job.progress
+
+        background.start(self.name, work, None, self.about)
 
 
-def take_ended(name: str, about: object = None) -> SetJob | None:
-    """The job on a set that has ended since the last redraw, put away; None without one."""
-    done = background.take_ended(name, about)
-    if done is not None:
-        corpus.clear()  # documents may have come in meanwhile
-    return done
+def grading_of(name: str, *what: str) -> SetWork:
+    """The grading of `what`, told by fingerprints, under the sidebar's choice, in whatever session it was started."""
+    now = app_state.choice()
+    return SetWork(name, (*what, now.evaluator, now.model, str(app_state.settings().home)))

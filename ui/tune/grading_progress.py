@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import streamlit as st
@@ -12,34 +13,46 @@ from crag_core.experiments.labelled.questions import LabelledSet
 from ui.run.job_progress import draw_stop
 from ui.session import access, app_state
 from ui.session.fragments import ticking
-from ui.session.labelled_sets import SetJob
+from ui.session.labelled_sets import SetJob, SetWork
 from ui.shell.text import plain
 from ui.tune import tune_state
 from ui.tune.tune_state import Seen
 
 
 def draw_grading(seen: Seen) -> None:
-    """What is missing, with the button that grades it; nothing where all is graded."""
-    if tune_state.grading() is not None:
-        _draw_running()
-        return
-    if not seen.missing:
-        return
-    card = known_card(seen.conditions.evaluator)
-    rest = f" {len(seen.graded)} are graded already." if seen.graded else ""
     where = app_state.choice().collection
     there = f" in {plain(where)}" if where else ""
-    message = f"Retrieves each question{there} and grades it once, with {plain(card.title.lower())}.{rest}"
-    if card.calls_model:
-        calls = seen.missing * -(-seen.conditions.top_k // card.batch)
-        message += f" About {counted(calls, 'LLM call')}."
+    batch = known_card(app_state.evaluator()).batch
+    draw_to_grade(
+        tune_state.grading(), f"Retrieves each question{there} and grades it once", "question", len(seen.graded),
+        seen.missing, seen.missing * -(-seen.conditions.top_k // batch), tune_state.start_grading, seen.labelled,
+    )  # fmt: skip
+
+
+def draw_to_grade(
+    work: SetWork, message: str, noun: str, graded: int, missing: int, calls: int, start: Callable[[], None],
+    labelled: LabelledSet | None = None,
+) -> None:  # fmt: skip
+    """How far it is; else what is missing, with the button that grades it; nothing where all is graded.
+
+    `calls` are those of an evaluator that asks a language model. `labelled` may speak of other documents.
+    """
+    if work.job is not None:
+        draw_job(work, "Grading", "graded")
+        return
+    if not missing:
+        return
+    card = known_card(app_state.evaluator())
+    told = [f"{message}, with {plain(card.title.lower())}."]
+    told += [f"{graded} are graded already."] if graded else []
+    told += [f"About {counted(calls, 'LLM call')}."] if card.calls_model else []
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
-        st.markdown(message, width="stretch")
+        st.markdown(" ".join(told), width="stretch")
         if access.is_administrator():  # the top of the page says why not
-            all_the_same, kind = draw_elsewhere(seen.labelled)
+            all_the_same, kind = draw_elsewhere(labelled) if labelled else ("", "primary")
             st.button(
-                f"Grade {counted(seen.missing, 'question')}{all_the_same}", on_click=tune_state.start_grading,
-                type=kind, icon=":material/grading:", key="tune_grade",
+                f"Grade {counted(missing, noun)}{all_the_same}", on_click=start, type=kind, icon=":material/grading:",
+                key=f"{work.name}_start",
             )  # fmt: skip
 
 
@@ -74,12 +87,9 @@ def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: s
 
 
 @ticking()
-def _draw_running() -> None:
-    draw_job(tune_state.grading(), "Grading", "graded", "tune")
-
-
-def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
-    """For a fragment: the progress of a job over a labelled set, with a stop for who may; gone when it is."""
+def draw_job(work: SetWork, doing: str, done: str) -> None:
+    """The progress of a job over a labelled set, with a stop for who may; the page anew at its end."""
+    job = work.job
     if job is None or not job.is_running:
         st.rerun()
         return
@@ -95,7 +105,7 @@ def draw_job(job: SetJob | None, doing: str, done: str, key: str) -> None:
         if not access.is_administrator():
             return
         with st.container(horizontal=True, vertical_alignment="center"):
-            draw_stop(job, f"{key}_stop")
+            draw_stop(job, f"{work.name}_stop")
             st.caption(f"What is {done} is kept, whatever happens.")
 
 

@@ -9,7 +9,7 @@ from crag_core.base.serialization import fingerprint
 from crag_core.evaluators.policies import known_card
 from crag_core.experiments.labelled.questions import Expected, word
 from ui.session import access, app_state
-from ui.session.fragments import fragment, ticking
+from ui.session.fragments import fragment
 from ui.session.keys import hand, kept, take
 from ui.shell.text import plain
 from ui.tune import labelling_state
@@ -25,8 +25,8 @@ def draw_labelling() -> None:
         return
     if (ended := labelling_state.take_graded()) is not None:
         draw_ended(ended, title="Not all questions were graded")
-    if labelling_state.grading() is not None:
-        _draw_running()
+    if labelling_state.GRADING.job is not None:
+        draw_job(labelling_state.GRADING, "Grading", "graded")
     elif kept(Labelling).asked:
         _draw_table()
 
@@ -60,11 +60,6 @@ def _begin() -> None:
         labelling_state.begin(found)
     else:
         hand("label_problem", "No question was found there.")
-
-
-@ticking()
-def _draw_running() -> None:
-    draw_job(labelling_state.grading(), "Grading", "graded", "label")
 
 
 @fragment()

@@ -24,7 +24,7 @@ from crag_core.experiments.labelled.questions import (
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, nearest
 from ui.session import access, app_state, background, labelled_sets
 from ui.session.keys import hand, kept
-from ui.session.labelled_sets import SetJob
+from ui.session.labelled_sets import SetJob, SetWork
 from ui.tune import tune_state
 
 ROUND = 20
@@ -32,7 +32,7 @@ ROUND = 20
 _LONGEST_CHUNK = 900
 MOST_GRADED = 400
 _MOST_RUNS = 500
-_GRADING = "label_grading"
+GRADING = SetWork("label_grading")
 
 
 @dataclass
@@ -74,22 +74,17 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     name = into or target()
     known = {question.key for question in tune_state.kept_set(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
-    if not waiting or background.is_busy(_GRADING):
-        if not waiting:
-            hand("label_problem", "All of these have a label already.")
-        return
-    labelled_sets.start_grading(_GRADING, waiting)
-    own = kept(Labelling)
-    own.name, own.waiting, own.asked = name, waiting, ()
-
-
-def grading() -> SetJob | None:
-    return background.job(_GRADING)
+    if not waiting:
+        hand("label_problem", "All of these have a label already.")
+    elif not background.is_busy(GRADING.name):
+        GRADING.grade(waiting)
+        own = kept(Labelling)
+        own.name, own.waiting, own.asked = name, waiting, ()
 
 
 def take_graded() -> SetJob | None:
     """Where the grading has ended: choose the questions from what was graded, and return the job."""
-    done = labelled_sets.take_ended(_GRADING)
+    done = GRADING.take_ended()
     if done is None:
         return None
     own, policy = kept(Labelling), app_state.policy()

@@ -22,11 +22,9 @@ from crag_core.experiments.thresholds.recommend import Recommendation, accept, c
 from crag_core.experiments.thresholds.threshold_board import Board
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.view.score_words import threshold_names
-from ui.session import access, app_state, background, current_run, labelled_sets
+from ui.session import access, app_state, current_run, labelled_sets
 from ui.session.keys import kept, remembered
-from ui.session.labelled_sets import SetInUse, SetJob
-
-_GRADING = "tune_grading"
+from ui.session.labelled_sets import SetInUse, SetWork
 
 
 @dataclass
@@ -183,25 +181,14 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
     return accept(chosen, objective, (own.lower, own.upper), tuple(others), threshold_names(own))
 
 
-def grading() -> SetJob | None:
-    """The grading of this session's set by the sidebar's evaluator, if it goes on or has ended since."""
-    return background.job(_GRADING, _about())
+def grading() -> SetWork:
+    """Of the set in use."""
+    found = labelled_sets.in_use()
+    return labelled_sets.grading_of("tune_grading", found.fingerprint if found else "")
 
 
 @app_state.reporting()
 def start_grading() -> None:
     """For a callback: grade what is missing, in the background."""
-    access.require_administrator()
     if (found := labelled_sets.in_use()) is not None:
-        labelled_sets.start_grading(_GRADING, found.questions, _about())
-
-
-def take_ended() -> SetJob | None:
-    """The grading that has ended since the last redraw, put away, so that what it graded is seen; None without one."""
-    return labelled_sets.take_ended(_GRADING, _about())
-
-
-def _about() -> tuple[str, ...] | None:
-    """Of the set here under the sidebar's choice, whoever grades it."""
-    found, now = labelled_sets.in_use(), app_state.choice()
-    return (found.fingerprint, now.evaluator, now.model, str(app_state.settings().home)) if found else None
+        grading().grade(found.questions)
