@@ -10,7 +10,7 @@ from tests.browser.conftest import DARK, PATIENCE, look_at, one_look
 
 pytestmark = pytest.mark.browser
 
-PAGES = [("policies", "One set of scores, every policy"), ("settings", "Settings"), ("logs", "Open retrieval log")]
+PAGES = [("policies", "One run, every policy"), ("settings", "Settings"), ("logs", "Open retrieval log")]
 
 
 @pytest.mark.parametrize(("theme", "width"), one_look(DARK))

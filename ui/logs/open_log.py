@@ -56,7 +56,7 @@ def _label(found: Imported) -> None:
 
 
 def draw_grading(log: RetrievalLog, done: int) -> None:
-    count, missing = len(log.records), len(log.records) - done
+    count, missing = max(len(log.records), 1), len(log.records) - done
     chunks = sum(len(one.contexts) for one in log.records)
     calls = -(-chunks * missing // (count * known_card(app_state.evaluator()).batch))
     draw_to_grade(

@@ -52,16 +52,16 @@ def draw_table(verdicts: Sequence[Verdict]) -> None:
 
 def row_of(verdict: Verdict) -> dict[str, str]:
     """As Markdown. Every text is escaped: policies and their names for actions may be of anybody's files."""
-    policy, decision, calls = verdict.policy, verdict.decision, verdict.calls
+    policy, decision = verdict.policy, verdict.decision
     one = f" {ONE_FOR_BOTH}" if is_one_for_both(policy, decision) else ""
-    row = {
+    return {
         "Policy": f"**{plain(policy.title)}**",
         "Verdict": headline(decision),
         "Why": plain(sentence(reason_of(decision, policy))) + one,
         "Then": " · ".join(_effects(decision)),
-        "LLM calls": str(calls),
+        "LLM calls": str(verdict.calls),
+        "Not in this run": plain(", ".join(verdict.needs)) or "–",
     }
-    return row if verdict.needs is None else row | {"Not in this run": plain(", ".join(verdict.needs)) or "–"}
 
 
 def _effects(decision: Decision) -> Iterator[str]:
