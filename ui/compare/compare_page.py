@@ -20,7 +20,7 @@ from crag_core.view.record import step_title
 from crag_core.view.run_view import model_name
 from crag_core.view.score_words import reason_of, threshold_names
 from ui.compare import compare_state
-from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_sentences, given_sentences
+from ui.compare.side_by_side import LETTERS, draw_answer, draw_cost, draw_evidence
 from ui.run.job_progress import draw_stop, waiting_for
 from ui.run.verdict import headline
 from ui.session import app_state
@@ -36,8 +36,8 @@ def draw_configurations(busy: bool) -> None:
             with grid.cell().container(border=True, height="stretch", gap="xsmall"):
                 _draw_card(place, one, busy)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        full, now = len(chosen) >= compare_state.MOST, compare_state.sidebar()
-        stays = compare_state.is_kept(now) or len(compare_state.stored()) >= compare_state.MOST
+        full, now, stored = len(chosen) >= compare_state.MOST, compare_state.sidebar(), compare_state.stored()
+        stays = now in stored or len(stored) >= compare_state.MOST
         st.button(
             "Keep sidebar settings", on_click=compare_state.keep, disabled=busy or stays,
             icon=":material/push_pin:", key="versus_keep",
@@ -50,17 +50,16 @@ def draw_configurations(busy: bool) -> None:
                     plain(title), on_click=compare_state.add, args=(name,), key=f"versus_add_{name}", type="tertiary"
                 )
         if full:
-            is_there = any(one.choice == now.choice for one in chosen)
-            rest = "" if is_there else " Remove one to compare the sidebar settings."
+            rest = "" if now in [one.choice for one in chosen] else " Remove one to compare the sidebar settings."
             st.caption(f"At most {compare_state.MOST} at a time.{rest}")
 
 
 def _draw_card(place: int, one: Configuration, busy: bool) -> None:
     st.markdown(f"**{LETTERS[place]} · {plain(one.name)}**")
     st.caption("  \n".join(map(plain, _describe(one))))
-    if compare_state.is_kept(one):
+    if one.choice in compare_state.stored():
         st.button(
-            "Remove", on_click=compare_state.remove, args=(one,), disabled=busy, icon=":material/close:",
+            "Remove", on_click=compare_state.remove, args=(one.choice,), disabled=busy, icon=":material/close:",
             type="tertiary", key=f"versus_remove_{place}",
         )  # fmt: skip
     else:
@@ -123,28 +122,19 @@ def draw_comparing() -> None:
         draw_stop(job, "versus_stop")
 
 
-def draw_runs(found: Sequence[tuple[Configuration, Trace]]) -> None:
+def draw_runs(found: Sequence[tuple[str, Trace]]) -> None:
     """Verdict, answer and cost of each; then every sentence that some of them gave its answer to read."""
     st.header(plain(found[0][1].question), anchor=False)
     with st.grid(len(found), min_column_width=240, gap="small") as grid:
-        for place, (one, trace) in enumerate(found):
+        for place, (name, trace) in enumerate(found):
             with grid.cell().container(border=True, height="stretch", gap="small"):
-                _draw_run(place, one, trace)
+                _draw_run(place, name, trace)
     st.subheader("Evidence of each answer", anchor=False)
-    lines = given_sentences([trace for _, trace in found])
-    if not lines:
-        st.markdown("No answer received evidence.")
-        return
-    differing = sum(line.differs for line in lines)
-    st.markdown(
-        f"{counted(len(lines), 'sentence')}, {differing} of them not in every answer."
-        if differing else f"All received the same {counted(len(lines), 'sentence')}."
-    )  # fmt: skip
-    draw_sentences(lines, "versus_only")
+    draw_evidence([trace for _, trace in found], "versus_only")
 
 
-def _draw_run(place: int, one: Configuration, trace: Trace) -> None:
-    st.markdown(f"**{LETTERS[place]} · {plain(one.name)}**")
+def _draw_run(place: int, name: str, trace: Trace) -> None:
+    st.markdown(f"**{LETTERS[place]} · {plain(name)}**")
     if trace.failure:
         st.error(plain(f"{trace.failure.summary} {trace.failure.hint}"), icon=":material/error:")
         return

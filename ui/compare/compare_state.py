@@ -26,39 +26,39 @@ _QUESTION = "compared_question"
 
 @dataclass
 class ComparePage:
-    """The configurations that stay whatever the sidebar does, None: not looked at yet; and what was compared last,
-    with the configurations of then."""
+    """The choices that stay whatever the sidebar does, None: not looked at yet; and the runs that were compared last,
+    with the names of their configurations then."""
 
-    stored: tuple[Configuration, ...] | None = None
-    traces: tuple[tuple[Configuration, Trace], ...] = ()
+    stored: tuple[Choice, ...] | None = None
+    traces: tuple[tuple[str, Trace], ...] = ()
 
 
 def configurations() -> tuple[Configuration, ...]:
-    """The first is what the others are compared with.
+    """The first is what the others are compared with. Those whose names would be alike are numbered.
 
     The sidebar's choice comes last, unless it is there already, or there is no room for it.
     """
     now, found = sidebar(), stored()
-    return _named(found if is_kept(now) or len(found) >= MOST else (*found, now))
+    chosen = found if now in found or len(found) >= MOST else (*found, now)
+    names = [name_of(one) for one in chosen]
+    return tuple(
+        Configuration(f"{name} ({names[:place].count(name)})" if names.count(name) > 1 else name, one)
+        for place, (name, one) in enumerate(zip(names, chosen, strict=True), start=1)
+    )
 
 
-def stored() -> tuple[Configuration, ...]:
+def stored() -> tuple[Choice, ...]:
     """Those that stay whatever the sidebar does next."""
-    return tuple(_alike(one, app_state.choice()) for one in _stored())
+    return tuple(map(_alike, _stored()))
 
 
-def is_kept(one: Configuration) -> bool:
-    return any(other.choice == one.choice for other in stored())
-
-
-def sidebar() -> Configuration:
+def sidebar() -> Choice:
     """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
     chosen = app_state.choice()
     named = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
     policy = named.with_limit(chosen.policy.refinement.top).with_doubtful(chosen.policy.doubtful)
     web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
-    made = replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
-    return Configuration(name_of(made), made)
+    return replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
 
 
 def keep() -> None:
@@ -72,22 +72,19 @@ def add(policy: str) -> None:
         if PLAIN in can_add():
             _keep(_plain(), is_first=True)
         return
-    now = sidebar().choice
-    asked = Request(policy, model=now.model, web=now.web, top_k=now.top_k)
-    made = choose(app_state.workbench(), asked)
-    _keep(Configuration(name_of(made), made))
+    now = sidebar()
+    _keep(choose(app_state.workbench(), Request(policy, model=now.model, web=now.web, top_k=now.top_k)))
 
 
 def can_add() -> tuple[str, ...]:
     """The names of the policies, and that of plain RAG where it does not take part."""
-    has_plain = any(one.choice.policy.name == PLAIN for one in _stored())
+    has_plain = any(one.policy.name == PLAIN for one in _stored())
     return tuple(app_state.policies()) if has_plain else (PLAIN, *app_state.policies())
 
 
-def remove(one: Configuration) -> None:
+def remove(one: Choice) -> None:
     """For a callback."""
-    now = app_state.choice()
-    kept(ComparePage).stored = tuple(other for other in _stored() if _alike(other, now).choice != one.choice)
+    kept(ComparePage).stored = tuple(other for other in _stored() if _alike(other) != one)
 
 
 def name_of(choice: Choice) -> str:
@@ -129,7 +126,7 @@ class RunsProgress(Listener):
         self.step = name
 
 
-Compared = tuple[tuple[Configuration, Trace], ...]
+Compared = tuple[tuple[str, Trace], ...]
 RunsJob = Job[RunsProgress, Compared]
 
 
@@ -143,6 +140,7 @@ def start_question(question: str) -> None:
     if _is_busy():
         return
     chosen, workbench = configurations(), app_state.workbench()
+    names = [one.name for one in chosen]
     pipelines = [workbench.engine(one.choice, observed=False) for one in chosen]
     uncached = [workbench.engine(one.choice, observed=False, cached=False) for one in chosen]
 
@@ -150,7 +148,7 @@ def start_question(question: str) -> None:
         run = Run(job.progress, job.cancel)
         run.listener.started("loading the models")
         warm_up(uncached, run.cancel)
-        return tuple(zip(chosen, run_each(question, pipelines, run), strict=False))
+        return tuple(zip(names, run_each(question, pipelines, run), strict=False))
 
     background.start(_QUESTION, work, RunsProgress(), ticket=background.in_line())
 
@@ -205,38 +203,27 @@ def _is_busy() -> bool:
     return any(job is not None and job.is_running for job in (comparing(), running().job))
 
 
-def _plain() -> Configuration:
-    made = plain_choice(EXTRACTIVE, app_state.settings().top_k)
-    return Configuration(made.policy.title, made)
+def _plain() -> Choice:
+    return plain_choice(EXTRACTIVE, app_state.settings().top_k)
 
 
-def _stored() -> tuple[Configuration, ...]:
+def _stored() -> tuple[Choice, ...]:
     page = kept(ComparePage)
     if page.stored is None:
         page.stored = (_plain(),)
     return page.stored
 
 
-def _alike(one: Configuration, now: Choice) -> Configuration:
+def _alike(one: Choice) -> Choice:
     """All search where the sidebar says; plain RAG has its writer and its number of passages too.
 
     So only the correction differs.
     """
-    found = replace(one.choice, collection=now.collection)
-    if found.policy.name == PLAIN:
-        found = replace(found, model=now.model, top_k=now.top_k)
-    return replace(one, choice=found)
+    now = app_state.choice()
+    found = replace(one, collection=now.collection)
+    return replace(found, model=now.model, top_k=now.top_k) if found.policy.name == PLAIN else found
 
 
-def _keep(one: Configuration, is_first: bool = False) -> None:
-    if not is_kept(one) and len(_stored()) < MOST:  # two clicks may be faster than the page
+def _keep(one: Choice, is_first: bool = False) -> None:
+    if _alike(one) not in stored() and len(_stored()) < MOST:  # two clicks may be faster than the page
         kept(ComparePage).stored = (one, *_stored()) if is_first else (*_stored(), one)
-
-
-def _named(found: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
-    """Under different names: those that would be alike are numbered."""
-    names = [one.name for one in found]
-    return tuple(
-        replace(one, name=f"{one.name} ({names[: place + 1].count(one.name)})") if names.count(one.name) > 1 else one
-        for place, one in enumerate(found)
-    )

@@ -76,12 +76,19 @@ def given_sentences(traces: Sequence[Trace]) -> tuple[Line, ...]:
     )
 
 
-def draw_sentences(lines: Sequence[Line], key: str) -> None:
-    """The table of sentences, with a switch that leaves out what all runs were given."""
-    differs = any(line.differs for line in lines)
-    only = st.toggle("Only what differs", key=key, disabled=not differs)
+def draw_evidence(traces: Sequence[Trace], key: str) -> None:
+    """Every sentence that some of them gave its answer to read, with a switch that leaves out what all were given."""
+    lines = given_sentences(traces)
+    if not lines:
+        st.markdown("No answer received evidence.")
+        return
+    differing, all_of_them = sum(line.differs for line in lines), counted(len(lines), "sentence")
+    st.markdown(
+        f"{among}, {differing} of them not in every answer." if differing else f"All received the same {among}."
+    )
+    only = st.toggle("Only what differs", key=key, disabled=not differing)
     st.table(
-        sentence_rows(lines, only and differs), hide_index=True, border="horizontal",
+        sentence_rows(lines, only and bool(differing)), hide_index=True, border="horizontal",
         alt="Sentences that each answer was given",
     )  # fmt: skip
 

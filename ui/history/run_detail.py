@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -14,7 +13,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from crag_core.view.record import asked_as, settings_of
 from crag_core.view.score_words import reason_of
-from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_sentences, given_sentences
+from ui.compare.side_by_side import cost, draw_answer, draw_cost, draw_evidence
 from ui.history import history_state
 from ui.run import share
 from ui.run.verdict import headline
@@ -118,15 +117,7 @@ def _draw_pair(runs: Sequence[KeptRun], found: Sequence[Trace]) -> None:
         is_same = found[0].fingerprint == found[1].fingerprint
         st.markdown("None." if is_same else "None in words: rules of the policy, or which files were pinned.")
     st.markdown("**Evidence of each answer**")
-    if lines := given_sentences(found):
-        counts = Counter(line.held for line in lines)
-        st.markdown(
-            f"{counted(counts[True, True], 'sentence')} in both, {counts[True, False]} only in A, "
-            f"{counts[False, True]} only in B."
-        )
-        draw_sentences(lines, "history_only")
-    else:
-        st.markdown("Neither answer received evidence.")
+    draw_evidence(found, "history_only")
 
 
 def _draw_question(trace: Trace) -> None:
