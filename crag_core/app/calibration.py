@@ -20,7 +20,6 @@ from crag_core.experiments.evaluators import calibrate as fitted
 from crag_core.experiments.labelled.graded import cases
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import read_questions
-from crag_core.pipeline.run import now
 
 SAMPLE = "sample"
 """The labelled questions that ship with the project, about the sample documents."""
@@ -73,8 +72,7 @@ def calibrate(
     policy = workbench.policy(DEFAULT)
     choice = Choice(policy, judge.card.name, top_k=bench.config.top_k, collection=labelled.collection)
     engine = bench.engine(choice, observed=False, evaluator=judge)
-    conditions = bench.conditions(engine, labelled.questions)
-    log = workbench.experiments.scores(conditions)
+    log = workbench.experiments.scores(bench.conditions(engine, labelled.questions))
     done = score(
         labelled.questions, engine, log, time.monotonic, workers=1, cancel=cancel,
         on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
@@ -86,6 +84,6 @@ def calibrate(
             hint="What was graded is kept: start it again to continue.",
         )
     graded = cases(labelled.questions, log.load())
-    kept = fitted(graded, policy, judge.card, conditions, judge.files.revision, labelled.name, now())
+    kept = fitted(graded, policy, judge.card, judge.files.revision, labelled.name)
     workbench.experiments.save_evaluator(kept)
     return kept

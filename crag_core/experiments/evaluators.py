@@ -18,7 +18,7 @@ from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import against
 from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.decision.policy import Policy
-from crag_core.experiments.labelled.graded import Case, Conditions
+from crag_core.experiments.labelled.graded import Case
 from crag_core.experiments.statistics.calibration import FEWEST, Calibration, fit_platt
 from crag_core.experiments.statistics.curves import Array, auroc, graded
 from crag_core.experiments.statistics.intervals import Estimate
@@ -70,13 +70,12 @@ def break_even(costs: Costs) -> tuple[float, float]:
 
 
 def calibrate(
-    cases: Sequence[Case], policy: Policy, judge: EvaluatorCard, made: Conditions, revision: str, labelled: str,
-    created: str,
-) -> KeptEvaluator:  # fmt: skip
-    """From questions that `judge` graded without one under `made`; raises `BadRecord` where they allow none."""
+    cases: Sequence[Case], policy: Policy, judge: EvaluatorCard, revision: str, labelled: str
+) -> KeptEvaluator:
+    """From questions that `judge` graded without one; raises `BadRecord` where they allow none."""
     answerable = np.array([case.asked.expected.is_answerable for case in cases], dtype=bool)
     best = np.array([_best(case) for case in cases])
-    curve = _curve(best, answerable, judge, made, created)
+    curve = _curve(best, answerable, judge)
     apart = auroc(best, answerable)
     assert apart is not None  # there are enough of both kinds
     lower, upper = break_even(Objective().costs)
@@ -120,7 +119,7 @@ def _out_of_reach(board: Board, upper: float) -> str:
     )
 
 
-def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Conditions, created: str) -> Calibration:
+def _curve(best: Array, answerable: Array, judge: EvaluatorCard) -> Calibration:
     found = graded(best, answerable)
     right, wrong = int(found.labels.sum()), int((~found.labels).sum())
     if min(right, wrong) < FEWEST:
@@ -138,7 +137,7 @@ def _curve(best: Array, answerable: Array, judge: EvaluatorCard, made: Condition
             f"the documents answer, found AUROC {parting}.",
             hint="It is no evaluator for such documents.",
         )
-    return Calibration(judge.name, judge.version, made.corpus, len(found.labels), created, coefficients)
+    return Calibration(len(found.labels), coefficients)
 
 
 def _best(case: Case) -> float:

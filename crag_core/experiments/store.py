@@ -9,7 +9,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -23,6 +23,7 @@ from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion
 from crag_core.experiments.labelled.questions import LabelledSet
 from crag_core.experiments.labelled.read import Read, read_questions, write_questions
 from crag_core.experiments.logs.record import RetrievalLog, parse_log
+from crag_core.experiments.statistics.calibration import Calibration
 from crag_core.experiments.thresholds.preset import TunedPreset, parse_preset
 from crag_core.trace.trace import Trace, in_present_words
 
@@ -44,6 +45,7 @@ _GONE = {"strips", "label", "known", "exact", "f1", "beyond"}
 SETS, PRESETS, LOGS, EVALUATORS = "sets", "presets", "logs", "evaluators"
 KINDS = {SETS: "labelled set", PRESETS: "preset", LOGS: "log", EVALUATORS: "evaluator"}
 SCORES, OUTCOMES = "scores", "outcomes"
+_CURVE = {field.name for field in fields(Calibration)}
 
 
 Facts = TypeVar("Facts", ScoredQuestion, Outcome)
@@ -316,7 +318,7 @@ def _read_evaluator(text: bytes) -> KeptEvaluator | None:
         if plain.pop("interface", "") in ("span", "pruner") or "?as=" in plain["name"]:
             return None
         plain.pop("strip_cutoff", None)
-        plain["curve"] = {key: value for key, value in plain["curve"].items() if key not in ("kind", "points")}
+        plain["curve"] = {key: value for key, value in plain["curve"].items() if key in _CURVE}
         return from_plain(KeptEvaluator, plain, "evaluator")
     except (BadRecord, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None

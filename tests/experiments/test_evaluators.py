@@ -12,11 +12,10 @@ from crag_core.base.types.grades import EvaluatorCard, Grade
 from crag_core.base.types.passages import Passage
 from crag_core.evaluators.policies import find_policy
 from crag_core.experiments.evaluators import LOGIT, KeptEvaluator, calibrate
-from crag_core.experiments.labelled.graded import Case, Conditions, ScoredQuestion
+from crag_core.experiments.labelled.graded import Case, ScoredQuestion
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 
 CARD = EvaluatorCard("hf:a/b", "b", "logit", 0.3, 0.7, 0.5, calls_model=False, cost="nothing", version="raw")
-MADE = Conditions("hf:a/b", "raw", "", "", "words", 6, "corpus")
 
 
 def case(place: int, expected: Expected, *logits: float | None) -> Case:
@@ -33,7 +32,7 @@ def case(place: int, expected: Expected, *logits: float | None) -> Case:
 
 def fitted(cases: Sequence[Case]) -> KeptEvaluator:
     policy = find_policy("two-signal")
-    return calibrate(cases, policy, CARD, MADE, "abc", "mine", "2026-01-01T00:00:00Z")
+    return calibrate(cases, policy, CARD, "abc", "mine")
 
 
 def a_set(answered: float, other: float, count: int = 30) -> list[Case]:

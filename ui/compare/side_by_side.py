@@ -83,9 +83,8 @@ def draw_evidence(traces: Sequence[Trace], key: str) -> None:
         st.markdown("No answer received evidence.")
         return
     differing, all_of_them = sum(line.differs for line in lines), counted(len(lines), "sentence")
-    st.markdown(
-        f"{among}, {differing} of them not in every answer." if differing else f"All received the same {among}."
-    )
+    same = f"All received the same {all_of_them}."
+    st.markdown(f"{all_of_them}, {differing} of them not in every answer." if differing else same)
     only = st.toggle("Only what differs", key=key, disabled=not differing)
     st.table(
         sentence_rows(lines, only and bool(differing)), hide_index=True, border="horizontal",

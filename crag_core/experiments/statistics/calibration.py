@@ -23,16 +23,9 @@ Coefficients = tuple[float, float]
 
 @dataclass(frozen=True)
 class Calibration:
-    """A curve, and what it was fitted on.
+    """A curve, and how many questions it was fitted on."""
 
-    `corpus` is the fingerprint of the documents, `questions` how many were used, `created` a date.
-    """
-
-    evaluator: str
-    evaluator_version: str
-    corpus: str
     questions: int
-    created: str
     coefficients: Coefficients
 
     def __post_init__(self) -> None:
