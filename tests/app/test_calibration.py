@@ -150,7 +150,8 @@ def test_calibrations_of_before_are_read_and_those_of_interfaces_that_are_gone_a
     ((title, text),) = tables.rows("SELECT name, text FROM crag_texts WHERE kind = 'evaluators'")
     now, plain = Workbench().experiments.evaluators(), json.loads(text)
     for interface, called, read in (("one-logit", name, now), ("span", name, {}), ("yes-no", f"{name}?as=yes-no", {})):
-        told = plain | {"interface": interface, "strip_cutoff": 0.05, "name": called}
+        curve = plain["curve"] | {"kind": "platt", "corpus": "c0ffee", "created": "2026-01-31"}
+        told = plain | {"interface": interface, "strip_cutoff": 0.05, "name": called, "curve": curve}
         Workbench().experiments._save("evaluators", title, json.dumps(told))
         assert Workbench().experiments.evaluators() == read
     for broken in ("[]", "{}", '"x"'):
