@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crag_core.app.workbench import Workbench
-from crag_core.base.errors import BadRecord, UnknownName
+from crag_core.base.errors import BadRecord
 from crag_core.base.text.display import counted
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet, UnlabelledQuestion
@@ -37,11 +37,7 @@ def keep(read: ReadLog, name: str, workbench: Workbench) -> Imported:
 
 def opened(name: str, workbench: Workbench) -> Imported:
     """A kept log; its set is as it is kept, corrections included. Raises `UnknownName`."""
-    log = workbench.experiments.load_log(name)
-    try:
-        labelled = LabelledSet(name, workbench.experiments.load_set(name).questions)
-    except UnknownName:
-        labelled = LabelledSet(name, ())
+    log, labelled = workbench.experiments.load_log(name), workbench.experiments.find_set(name)
     known = {question.key for question in labelled.questions}
     unlabelled = tuple(one for one in log.gradable if one.key not in known)
     return Imported(log, labelled if labelled.questions else None, unlabelled)
@@ -49,12 +45,10 @@ def opened(name: str, workbench: Workbench) -> Imported:
 
 def delete(name: str, workbench: Workbench) -> None:
     """With the set of its name, if that has only questions of the log; other sets keep theirs."""
-    experiments = workbench.experiments
-    if name in experiments.set_names():
-        questions = experiments.load_set(name).questions
-        if questions and all(one.log == name for one in questions):
-            experiments.delete_set(name)
-    experiments.delete_log(name)
+    questions = workbench.experiments.find_set(name).questions
+    if questions and all(one.log == name for one in questions):
+        workbench.experiments.delete_set(name)
+    workbench.experiments.delete_log(name)
 
 
 def judged(log: RetrievalLog, conditions: Conditions, workbench: Workbench) -> tuple[Judged, ...]:

@@ -151,6 +151,10 @@ class ExperimentStore:
         """One that an earlier version kept may have problems. `UnknownName` lists the sets."""
         return read_questions(name, self._load(SETS, name)[1])
 
+    def find_set(self, name: str) -> LabelledSet:
+        """Empty where there is none."""
+        return LabelledSet(name, self.load_set(name).questions if name in self.set_names() else ())
+
     def keep_set(self, labelled: LabelledSet, instead_of: LabelledSet | None = None) -> LabelledSet:
         """Save a set without losing another; it is returned as it is kept.
 

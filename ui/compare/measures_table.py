@@ -29,7 +29,7 @@ from ui.session import app_state, labelled_sets
 from ui.session.keys import remembered
 from ui.shell.page import is_allowed
 from ui.shell.text import plain
-from ui.tune.grading_progress import draw_elsewhere, draw_job
+from ui.tune.grading_progress import draw_job
 from ui.tune.question_sets import draw_sources
 
 _COLOURS = {BETTER: "green", WORSE: "red", DIFFERENT: "orange", UNCLEAR: "gray"}
@@ -65,11 +65,10 @@ def _draw_start(labelled: LabelledSet, missing: int) -> None:
             width="stretch",
         )
         if is_allowed("grade labelled sets and keep presets"):
-            all_the_same, kind = draw_elsewhere(labelled)
             st.button(
-                f"Run {counted(missing, 'question')}{all_the_same}", on_click=compare_state.start_set, args=(labelled,),
-                type=kind, icon=":material/play_arrow:", key="versus_run",
-                disabled=compare_state.comparing() is not None,
+                f"Run {counted(missing, 'question')}{' all the same' if away else ''}", args=(labelled,),
+                on_click=compare_state.start_set, type="secondary" if away else "primary", key="versus_run",
+                icon=":material/play_arrow:", disabled=compare_state.comparing() is not None,
             )  # fmt: skip
 
 

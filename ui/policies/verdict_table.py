@@ -1,17 +1,21 @@
-"""The verdicts of all policies as a table: the action, its reason in numbers, what follows, and what it costs."""
+"""What each policy makes of one recorded run, as a table: action, reason in numbers, what follows, what it costs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
 from crag_core.base.text.display import counted, sentence
 from crag_core.base.types.decisions import Action, CorrectionKind, Decision
+from crag_core.decision.policy import Policy
+from crag_core.pipeline.call_budget import Calls, budget
+from crag_core.trace.reroute import Missing, reroute
+from crag_core.trace.trace import Trace
 from crag_core.view.score_words import reason_of
 from crag_core.view.verdict_lines import ONE_FOR_BOTH, is_one_for_both
-from ui.policies.verdicts import Verdict
 from ui.run.verdict import COLOURS, ICONS, headline
 from ui.shell.text import plain
 
@@ -25,6 +29,30 @@ _EFFECTS = {
     CorrectionKind.RE_RETRIEVE: "re-retrieve",
 }
 """What an action does besides answering, which all of them do, and rewriting, which is a part of the web search."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one policy decides on the grades of a run; `needs`: what the run lacks to carry it out."""
+
+    policy: Policy
+    decision: Decision
+    calls: Calls
+    """With a language model that rewrites and answers."""
+    needs: tuple[str, ...]
+
+
+def judge_run(trace: Trace, policies: Iterable[Policy]) -> list[Verdict]:
+    """Every policy with its starting thresholds for the evaluator that graded the run."""
+    verdicts, made = [], trace.settings
+    for policy in policies:
+        suited = policy.with_thresholds_for(made.evaluator, made.strip_evaluator)
+        routed = reroute(trace, suited)
+        needs = tuple(item.value.partition(":")[0] for item in routed.missing if item is not Missing.ANSWER)
+        decided = trace.decided_by(suited)
+        calls = budget(decided, made.evaluator, made.top_k, writer=True, searches=True)[routed.decision.action]
+        verdicts.append(Verdict(decided, routed.decision, calls, needs))
+    return verdicts
 
 
 def draw_table(verdicts: Sequence[Verdict]) -> None:

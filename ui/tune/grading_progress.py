@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 import streamlit as st
 
@@ -49,28 +48,11 @@ def draw_to_grade(
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(" ".join(told), width="stretch")
         if access.is_administrator():  # the top of the page says why not
-            all_the_same, kind = draw_elsewhere(labelled) if labelled else ("", "primary")
+            is_away = labelled is not None and labelled.elsewhere(app_state.choice().collection)
             st.button(
-                f"Grade {counted(missing, noun)}{all_the_same}", on_click=start, type=kind, icon=":material/grading:",
-                key=f"{work.name}_start",
+                f"Grade {counted(missing, noun)}{' all the same' if is_away else ''}", on_click=start,
+                type="secondary" if is_away else "primary", icon=":material/grading:", key=f"{work.name}_start",
             )  # fmt: skip
-
-
-def draw_elsewhere(labelled: LabelledSet) -> tuple[str, Literal["primary", "secondary"]]:
-    """A button that searches where the labels of a set speak of, if that is elsewhere; then what to add to the button
-    that goes on, and its type."""
-    if not labelled.elsewhere(app_state.choice().collection):
-        return "", "primary"
-    where = labelled.collection
-    if where in ("", *app_state.collections()):
-        name = f"Search in {plain(where)}" if where else "Search in all collections"
-        st.button(name, on_click=_search_in, args=(where,), type="primary", key="tune_search_in")
-    return " all the same", "secondary"
-
-
-def _search_in(collection: str) -> None:
-    """For a callback."""
-    st.session_state["collection"] = collection
 
 
 def draw_ended(job: SetJob, again: str = "grade", done: str = "graded", title: str = "The grading broke off") -> None:

@@ -72,7 +72,7 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     """
     access.require_administrator()
     name = into or target()
-    known = {question.key for question in tune_state.kept_set(name).questions}
+    known = {question.key for question in app_state.workbench().experiments.find_set(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:MOST_GRADED]
     if not waiting:
         hand("label_problem", "All of these have a label already.")
@@ -132,7 +132,8 @@ def rows(key: str) -> list[dict[str, object]]:
     """
     own = kept(Labelling)
     if key not in st.session_state:  # the table was not drawn before, or the page was left
-        labels = {question.key: word(question.expected) for question in tune_state.kept_set(own.name).questions}
+        there = app_state.workbench().experiments.find_set(own.name)
+        labels = {question.key: word(question.expected) for question in there.questions}
         own.rows = [
             {"label": labels.get(one.key), "question": clean(one.question)} | _best_chunk(one) for one in own.asked
         ]

@@ -86,16 +86,10 @@ def own_name() -> str:
     return set_name_of(f"questions of {access.user()}" if access.user() else "my questions")
 
 
-def kept_set(name: str) -> LabelledSet:
-    """Empty where there is none; raises `CragError`."""
-    experiments = app_state.workbench().experiments
-    return LabelledSet(name, experiments.load_set(name).questions if name in experiments.set_names() else ())
-
-
 def own_set() -> LabelledSet:
     """As it is kept; empty where there is none, or it cannot be read."""
     try:
-        return kept_set(own_name())
+        return app_state.workbench().experiments.find_set(own_name())
     except CragError:
         return LabelledSet(own_name(), ())
 
