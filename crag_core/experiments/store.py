@@ -238,7 +238,6 @@ class ExperimentStore:
         self._save(EVALUATORS, _title(kept.name), json.dumps(to_plain(kept), indent=1))
 
     def scores(self, conditions: Conditions) -> OutcomeLog[ScoredQuestion]:
-        """The questions graded under `conditions`."""
         return OutcomeLog(self.tables, SCORES, conditions, ScoredQuestion)
 
     def outcomes(self, setup: Setup) -> OutcomeLog[Outcome]:

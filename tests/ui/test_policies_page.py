@@ -63,9 +63,9 @@ def test_without_a_run_the_page_starts_with_a_demo(start: Start) -> None:
 
 def test_a_row_says_why_what_follows_the_calls_and_what_is_missing(start: Start) -> None:
     found = {title: list(row.values())[2:] for title, row in rows(start("pages/policies.py")).items()}
-    assert found["Worst chunk"][1:] == ["discard · web", "5", "web results"]
-    assert "lower 0\\.30" in found["Worst chunk"][0]
-    assert found["Agentic"][2:] == ["1–6", "another round of retrieval"], "a rule may spare the agent its grading"
+    assert found["Worst chunk"][1:] == ["discard · web", "2", "web results"]
+    assert "lower 0\\.52" in found["Worst chunk"][0]
+    assert found["Agentic"][2:] == ["1–3", "another round of retrieval"]
 
 
 def test_the_last_run_is_shown_under_every_policy_without_a_call(start: Start) -> None:

@@ -102,7 +102,6 @@ def draw_question(busy: bool) -> None:
 
 
 def _compare() -> None:
-    """For a callback."""
     if question := st.session_state["versus_question"].strip():
         with app_state.reporting():
             compare_state.start_question(question)

@@ -83,7 +83,6 @@ def can_add() -> tuple[str, ...]:
 
 
 def remove(one: Choice) -> None:
-    """For a callback."""
     kept(ComparePage).stored = tuple(other for other in _stored() if _alike(other) != one)
 
 
@@ -136,7 +135,6 @@ def comparing() -> RunsJob | None:
 
 @app_state.reporting()
 def start_question(question: str) -> None:
-    """Run it under each configuration, in the background."""
     if _is_busy():
         return
     chosen, workbench = configurations(), app_state.workbench()

@@ -39,7 +39,6 @@ def draw_answer(trace: Trace) -> bool:
 
 
 def draw_cost(trace: Trace, key: str) -> None:
-    """The cost of a run, with the button that opens it."""
     st.caption(f":material/receipt: {cost(trace)}")
     if st.button("Open in Ask", key=key, type="tertiary", icon=":material/open_in_new:"):
         open_on_ask(trace)

@@ -13,7 +13,6 @@ _FILES, _REBUILD = "indexing", "rebuild"
 
 
 def indexing() -> IndexJob | None:
-    """This session's files on their way into the index, or what became of them."""
     return background.job(_FILES)
 
 

@@ -75,7 +75,6 @@ def _clear_filter() -> None:
 
 
 def draw_head(found: Listed, days: float) -> None:
-    """How many runs match, and how long runs are kept."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         runs = "1 run" if found.of == 1 else f"{found.of:,} runs"
         st.subheader(runs if found.count == found.of else f"{found.count:,} of {runs}", anchor=False, width="content")
@@ -94,7 +93,6 @@ def draw_head(found: Listed, days: float) -> None:
 
 
 def retention(days: float) -> str:
-    """How long runs are kept, and how to change it."""
     if not days:
         return "Kept without limit. CRAG_HISTORY_DAYS sets one."
     kept = counted(int(days), "day") if days == int(days) else f"{days:g} days"

@@ -86,7 +86,6 @@ def _draw_shape(found: Looked) -> None:
 
 
 def _change_shape(found: Looked) -> None:
-    """For a callback."""
     log_state.look(found.name, found.content, st.session_state["log_shape"])
 
 

@@ -52,12 +52,10 @@ def look(name: str, content: bytes, shape: str = "", chosen: Mapping[str, str] |
 
 
 def look_at_sample() -> None:
-    """For a callback."""
     look("sample log.jsonl", (DATA / "sample-log.jsonl").read_bytes())
 
 
 def put_away() -> None:
-    """For a callback."""
     kept(LogsPage).looked = None
 
 
@@ -96,7 +94,6 @@ def current() -> Imported | None:
 
 @app_state.reporting()
 def delete(name: str) -> None:
-    """For a callback."""
     access.require_administrator()
     open_log("")
     retrieval_logs.delete(name, app_state.workbench())

@@ -42,7 +42,6 @@ def draw_next_steps(found: Imported) -> None:
 
 
 def _use(labelled: LabelledSet, target: str) -> None:
-    """For a callback."""
     labelled_sets.use(labelled)
     if target == _COMPARE:
         st.session_state["versus_what"] = "Labelled set"

@@ -66,7 +66,6 @@ def _heading(results: Findings) -> str:
 
 
 def picture(results: Findings) -> go.Figure:
-    """A bar a stage, one part for each verdict."""
     figure = go.Figure()
     stages = list(Stage)
     for verdict in Verdict:

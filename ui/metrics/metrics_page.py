@@ -59,7 +59,6 @@ def cards(runs: Sequence[Measured]) -> tuple[Card, ...]:
 
 
 def draw_whole(found: Seen) -> None:
-    """Decisions over time, and the cards."""
     routes = _routes(found.whole)
     decided = sum(routes.values())
     shares = (f":{COLOURS[action]}[{action} {_percent(count, decided)}]" for action, count in routes.items())
@@ -92,7 +91,6 @@ def _routes(runs: Sequence[Measured]) -> dict[Action, int]:
 
 
 def decisions(found: Sequence[Sequence[Measured]], steps: Sequence[datetime]) -> go.Figure:
-    """A bar for each step of time, one part for each action."""
     starts = [start.replace(tzinfo=None) for start in steps[: len(found)]]  # else Plotly shows the time of UTC
     routes = list(map(_routes, found))
     figure = go.Figure(

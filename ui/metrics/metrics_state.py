@@ -81,7 +81,6 @@ def edges(since: datetime, until: datetime) -> tuple[datetime, ...]:
 
 
 def width_of(steps: tuple[datetime, ...]) -> str:
-    """What one step is called."""
     apart = steps[1].replace(tzinfo=None) - steps[0].replace(tzinfo=None)
     return "week" if apart > DAY else "day" if apart == DAY else "hour"
 

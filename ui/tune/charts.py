@@ -19,8 +19,6 @@ _BINS = np.linspace(0.0, 1.0, 21)
 
 @dataclass(frozen=True)
 class Point:
-    """A named pair of thresholds on the heat map."""
-
     name: str
     lower: float
     upper: float

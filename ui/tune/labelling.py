@@ -32,7 +32,6 @@ def draw_labelling() -> None:
 
 
 def draw_start(busy: bool) -> None:
-    """Where questions without a label come from."""
     if not access.is_administrator():
         return
     st.markdown(
@@ -50,7 +49,6 @@ def draw_start(busy: bool) -> None:
 
 
 def _begin() -> None:
-    """For a callback."""
     try:
         found = labelling_state.from_history()
     except CragError as error:

@@ -118,7 +118,6 @@ def label(chosen: Mapping[int, Expected | None]) -> None:
 
 
 def end() -> None:
-    """For a callback."""
     kept(Labelling).asked = ()
 
 

@@ -150,7 +150,6 @@ def _values(board: Board, objective: Objective) -> tuple[Array, str, str]:
 
 
 def _clicked() -> None:
-    """For the heat map's callback."""
     chosen = st.session_state["tune_heat_map"].selection.points
     cell = next((point.get("customdata") for point in chosen if point.get("customdata")), None)
     if isinstance(cell, list | tuple) and len(cell) == 2 and app_state.policy().allows(*cell):

@@ -176,7 +176,6 @@ def advice(of: Seen, objective: Objective, confidence: float | None) -> Recommen
 
 
 def grading() -> SetWork:
-    """Of the set in use."""
     found = labelled_sets.in_use()
     return labelled_sets.grading_of("tune_grading", found.fingerprint if found else "")
 

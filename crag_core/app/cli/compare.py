@@ -31,7 +31,6 @@ _SEED = 4
 
 
 def add_commands(commands: Any) -> None:
-    """The subcommand, with its options."""
     parser = commands.add_parser("compare", help="run a labelled set under several configurations and measure them")
     add_set(parser)
     parser.add_argument(

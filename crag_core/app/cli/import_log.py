@@ -74,7 +74,6 @@ def import_log(options: argparse.Namespace) -> int:
 
 
 def preview(read: ReadLog) -> str:
-    """The mapping, and the first records."""
     rows = [f"  {MEANINGS[field]:<28}{source}" for field, source in read.mapping]
     for one in read.records[:3]:
         texts = [("    chunk", chunk.text) for chunk in one.contexts[:2]]

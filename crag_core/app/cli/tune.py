@@ -53,7 +53,6 @@ _LIMIT = re.compile(r"confidently wrong *(?:<=|at most) *([0-9.]+) *(%?)")
 
 
 def add_commands(commands: Any) -> None:
-    """The two subcommands, with their options."""
     check = commands.add_parser("evaluate", help="route a labelled set, and measure how often it goes wrong")
     add_set(check)
     add_choice(check)
@@ -80,8 +79,6 @@ def add_commands(commands: Any) -> None:
 
 @dataclass(frozen=True)
 class Graded:
-    """A labelled set graded under a choice."""
-
     labelled: LabelledSet
     workbench: Workbench
     choice: Choice
@@ -217,7 +214,6 @@ def figures(graded: Graded, rates: Rates) -> dict[str, Any]:
 
 
 def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
-    """The same for a terminal."""
     lower, upper = (readable(told[name])[0] for name in ("lower", "upper"))
     lines = [
         f"{told['set']}: {counted(told['questions'], 'question')}, policy {told['policy']}, "

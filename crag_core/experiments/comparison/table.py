@@ -135,7 +135,6 @@ def to_csv(table: Table) -> str:
 
 
 def to_data(table: Table) -> dict[str, Any]:
-    """Ready for JSON."""
     return {
         "questions": len(table.questions),
         "left_out": table.left_out,

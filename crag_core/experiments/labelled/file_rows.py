@@ -56,7 +56,6 @@ def decoded(content: bytes) -> tuple[str, tuple[str, ...]]:
 
 
 def _damaged(content: bytes, encoding: str) -> tuple[str, str]:
-    """Its text, and how it was read."""
     text = content.decode(encoding or "utf-8", "replace")
     line = text.count("\n", 0, text.find("\ufffd")) + 1
     told = f"Line {line} is not valid {(encoding or 'utf-8').removesuffix('-sig').upper()}"

@@ -80,14 +80,11 @@ class ScoredQuestion:
 
 @dataclass(frozen=True)
 class Case:
-    """A question with what is expected of it and what was found for it."""
-
     asked: LabelledQuestion
     scored: ScoredQuestion
 
 
 def scored_from(trace: Trace, asked: Gradable) -> ScoredQuestion:
-    """Of a run that retrieved and graded."""
     grades = [replace(grade, reason="", raw=None, cause=grade.cause[:200]) for grade in trace.grades or ()]
     return ScoredQuestion(
         key=asked.key,

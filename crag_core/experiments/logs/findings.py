@@ -34,7 +34,6 @@ class Findings:
 
     @property
     def is_known(self) -> bool:
-        """Whether what is right is known of any of them."""
         return any(one.verdict in (Verdict.WRONG, Verdict.RIGHT) for _, one in self.pairs)
 
 

@@ -109,7 +109,6 @@ class Judged:
 
     @cached_property
     def holding(self) -> tuple[Passage, ...]:
-        """The chunks that hold a right answer."""
         return tuple(one for one in self.trace.passages or () if self.truth.is_held_by(one.text, one.id))
 
     @cached_property
@@ -145,7 +144,6 @@ class Judged:
 
     @cached_property
     def _pieces(self) -> tuple[Piece, ...]:
-        """Every sentence of every chunk."""
         numbers = {one.id: number for number, one in enumerate(self.trace.passages or (), start=1)}
         own = (one for one in self.trace.strips or () if one.passage_id in numbers)
         return tuple(Piece(one.id, one.text, numbers[one.passage_id]) for one in own)
@@ -159,8 +157,6 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Case:
-    """A record under one policy."""
-
     judged: Judged
     policy: Policy
     routed: Reroute
@@ -243,7 +239,6 @@ class _Case:
     # Without
 
     def _by_scores(self) -> Finding:
-        """The first stage that looks doubtful."""
         if not self._passages:
             return self._doubt(Stage.NOT_RETRIEVED, "nothing was found")
         decision, answer = self.routed.decision, self.judged.record.answer

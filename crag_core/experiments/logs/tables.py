@@ -58,7 +58,6 @@ class _Row(NamedTuple):
 
     @property
     def is_text(self) -> bool:
-        """Whether its chunks are one plain text."""
         return isinstance(opened(self.values.get("contexts")), str)
 
 

@@ -83,7 +83,6 @@ def _content(message: Mapping[str, Any]) -> Any:
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
-    """A list of texts, or one."""
     value = opened(value)
     found = (text_of(one, "answer") for one in (value if isinstance(value, list) else [value]))
     return tuple(dict.fromkeys(filter(None, found)))

@@ -108,7 +108,6 @@ class Ratio:
 
     @property
     def counted(self) -> int:
-        """Questions that count."""
         return int(np.count_nonzero(self.wholes))
 
     @property
