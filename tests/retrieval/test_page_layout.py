@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from crag_core.retrieval.readers.page import Page
-from crag_core.retrieval.readers.pdf import Line, _mend, by_columns, find_spacing, flow_lines, read_pdf
+from crag_core.retrieval.readers.pdf.document import _mend, read_pdf
+from crag_core.retrieval.readers.pdf.lines import Line, by_columns, find_spacing, flow_lines
 from tests.retrieval.printed import assemble, draw
 
 FULL = "This line of prose is as wide as the column of the page and so it goes on"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ Span = tuple[int, int, bool]
 
 # Far more than people print, and few enough for the header of a reply and for a browser.
 _MOST_BOXES = 10_000
+# The headers that reading a table puts before its cells.
+_HEADERS = re.compile(r"(?m)^[^:;\n]+: (?=[^;\n]*; [^:;\n]+: )|; (?:[^:;\n]+: )?")
 # A run of so many letters in both texts is the same place.
 _TELLING = 10
 
@@ -45,7 +48,8 @@ Draw = Callable[[bytes, int, str, Sequence[Span], int], PagePicture]
 def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:
     """Page `page` (from 1) of a PDF, drawn `width` pixels wide, with `text` marked on it.
 
-    The text is found by its letters, since reading normalises white space, hyphens and line breaks. Text outside of all
+    The text is found by its letters, since reading normalises white space, hyphens and line breaks, and puts headers
+    before the cells of tables. Text outside of all
     spans is marked as neither kept nor dropped. A page of an extreme shape becomes narrower.
     Raises `DocumentRefused` for a file that cannot be drawn, and for a page that it does not have.
     """
@@ -61,11 +65,13 @@ def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], w
 
 
 def _find(sheet: Sheet, text: str, spans: Sequence[Span]) -> tuple[list[Box], float]:
-    wanted = letters_of(text)
-    if not wanted.text:
-        return [], 1.0
     characters = sheet.characters()
     there = letters_of(characters)
+    wanted = letters_of(text)
+    if wanted.text not in there.text:
+        wanted = letters_of(_HEADERS.sub(lambda found: " " * len(found[0]), text))
+    if not wanted.text:
+        return [], 1.0
     owners = _owners(len(text), spans)
     boxes: list[Box] = []
     seen = 0

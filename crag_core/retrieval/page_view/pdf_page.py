@@ -13,7 +13,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.page_view.highlight import Box
 
 # PDFium is not thread-safe: reading documents and drawing their pages take turns.
-from crag_core.retrieval.readers.pdf import PDFIUM
+from crag_core.retrieval.readers.pdf.document import PDFIUM
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,7 +16,7 @@ from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.file_kind import LIBRARY, check_kind, refuse_extension
 from crag_core.retrieval.readers.library import read_by_library, read_markdown
 from crag_core.retrieval.readers.page import MAX_BYTES, Page, format_size, say_left_out
-from crag_core.retrieval.readers.pdf import read_pdf
+from crag_core.retrieval.readers.pdf.document import read_pdf
 from crag_core.retrieval.readers.text import read_csv, read_text
 
 __all__ = ["MAX_BYTES", "READERS", "Page", "Reader", "read_document", "say_left_out"]

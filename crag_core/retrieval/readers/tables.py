@@ -23,12 +23,12 @@ _CELL_END = re.compile(r"(?<!\\)\|")
 
 
 def pair_cells(header: list[str], row: list[str], section: str = "") -> str:
-    """ "header: value; header: value". Empty cells are left out; cells beyond the header are numbered.
+    """ "header: value; header: value". Empty cells are left out, cells beyond the header numbered; "": no header.
 
     A row that would not fit into a chunk becomes several lines, each with its first cell.
     """
     names = header + [f"column {number}" for number in range(len(header) + 1, len(row) + 1)]
-    pairs = [f"{name}: {cell}" for name, cell in zip(names, row, strict=False) if cell]
+    pairs = [f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=False) if cell]
     lines = [[section] if section else []]
     for pair in pairs:
         if sum(map(len, lines[-1])) + len(pair) > _WIDEST and len(lines[-1]) > 1:
@@ -101,7 +101,7 @@ def _split_columns(block: Rows) -> list[list[int]]:
 
 def _names_rows(block: Rows, column: int) -> bool:
     below = [row[column] for row in block if row[column]][1:]
-    return bool(below) and all(_shape(cell) == "text" for cell in below)
+    return bool(below) and all(shape_of(cell) == "text" for cell in below)
 
 
 def _cut(block: Rows, columns: list[int]) -> Rows:
@@ -120,7 +120,7 @@ def _show_block(block: Rows, columns: list[int], above: Header, is_form: bool) -
     if (is_form or _is_form(rows)) and not is_known:
         return "\n".join([*lines, *(_show_fact(row) for row in rows)]), above
     # Names below names, without a title between, look like a header and are the next rows of the same table.
-    goes_on = not lines and is_known and all(_shape(cell) == "text" for row in rows for cell in row)
+    goes_on = not lines and is_known and all(shape_of(cell) == "text" for row in rows for cell in row)
     names, body = ([], rows) if goes_on else _take_header(rows)
     if not body:
         lines.append(_show_fact(names) if above and len(names) == 2 else _show_alone(names))
@@ -158,16 +158,16 @@ def _is_form(rows: Rows) -> bool:
     if len(rows[0]) > 2 and len(rows) > 1:
         return False
     below = [row[1] for row in rows[1:]]
-    if below and _shape(value) != "text" and _stands_out(value, below) and not any(map(_is_word, below)):
+    if below and shape_of(value) != "text" and _stands_out(value, below) and not any(map(_is_word, below)):
         return False
     words = [re.sub(r"\d+", "", cell).strip() for cell in (name, value)]
     is_numbered = words[0] == words[1] != ""
     is_value = len(value) > 40 or any(letter.isdigit() for letter in value)
-    return is_value and not is_numbered and _shape(name) == "text" and not re.fullmatch(r"\d+\w{2} .*", value)
+    return is_value and not is_numbered and shape_of(name) == "text" and not re.fullmatch(r"\d+\w{2} .*", value)
 
 
 def _is_word(cell: str) -> bool:
-    return len(cell) > 2 and _shape(cell) == "text"
+    return len(cell) > 2 and shape_of(cell) == "text"
 
 
 def _show_fact(row: list[str]) -> str:
@@ -179,29 +179,29 @@ def _take_header(rows: Rows) -> tuple[list[str], Rows]:
 
     A header that groups others (a merged "2020" above "Sales" and "Costs") is put before each of them.
     """
-    if not _is_header(rows[0], rows[1:]):
+    if not is_header(rows[0], rows[1:]):
         return [], rows
     names, rows = rows[0], rows[1:]
     if (
         len(rows) > 1
         and any(name and name == other for name, other in pairwise(names))
-        and _is_header(rows[0], rows[1:])
+        and is_header(rows[0], rows[1:])
     ):
         names = [" ".join(dict.fromkeys(filter(None, pair))) for pair in zip(names, rows[0], strict=True)]
         rows = rows[1:]
     return [name or f"column {number}" for number, name in enumerate(names, 1)], rows
 
 
-def _is_header(row: list[str], below: Rows) -> bool:
+def is_header(row: list[str], below: Rows) -> bool:
     """Texts, or years, shares and dates above columns of something else."""
     filled = [(at, cell) for at, cell in enumerate(row) if cell]
     if len(filled) < 2 or row[0].endswith(":"):
         return False
-    shapes = {_shape(cell) for _, cell in filled}
+    shapes = {shape_of(cell) for _, cell in filled}
     if shapes == {"figure"} or (shapes != {"text"} and not below):
         return False
     return all(
-        _shape(cell) == "text"
+        shape_of(cell) == "text"
         or _stands_out(cell, [other[at] for other in below])
         or ("text" in shapes and _is_index(cell, below, at))
         for at, cell in filled
@@ -210,15 +210,15 @@ def _is_header(row: list[str], below: Rows) -> bool:
 
 def _is_index(cell: str, below: Rows, at: int) -> bool:
     """A bare number that names a column ("3" above crosses)."""
-    return cell.isdigit() and all(_shape(row[at]) == "text" for row in below if row[at])
+    return cell.isdigit() and all(shape_of(row[at]) == "text" for row in below if row[at])
 
 
 def _stands_out(cell: str, below: list[str]) -> bool:
-    kind = _shape(cell)
-    return kind != "figure" and all(_shape(other) != kind for other in below if other)
+    kind = shape_of(cell)
+    return kind != "figure" and all(shape_of(other) != kind for other in below if other)
 
 
-def _shape(cell: str) -> str:
+def shape_of(cell: str) -> str:
     if _YEAR.fullmatch(cell):
         return "year"
     if _DATE.fullmatch(cell):
@@ -232,4 +232,4 @@ def _is_line(row: list[str]) -> bool:
     """One text in a row, once or over all of three or more merged cells, and no figure."""
     said = [cell for cell in row if cell]
     is_one = len(said) == 1 or (len(said) == len(row) > 2 and len({*said}) == 1)
-    return is_one and _shape(said[0]) == "text"
+    return is_one and shape_of(said[0]) == "text"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from ctypes import POINTER, c_double, c_ushort, cast, create_string_buffer
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count, name_lost
-from crag_core.retrieval.readers.text import glue_lines, is_row, normalise_text, raise_figures, starts_item
+from crag_core.retrieval.readers.pdf.lines import BROKEN, Line, by_columns, find_spacing, flow_lines
+from crag_core.retrieval.readers.pdf.rows import WIDE_GAP, Row, TableRows, join_rows
+from crag_core.retrieval.readers.text import normalise_text, raise_figures
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -23,16 +23,9 @@ if TYPE_CHECKING:
 _BOLD = 600
 # PDFium is not thread-safe, not even across documents.
 PDFIUM = Lock()
-# PDFium replaces a hyphen and the line break after it by U+FFFE.
-_BROKEN = "\ufffe"
-_BROKEN_WORD = re.compile(rf"(\w*){_BROKEN}\s*(\w*)")
+_BROKEN_WORD = re.compile(rf"(\w*){BROKEN}\s*(\w*)")
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x01-\x08\x0e-\x1f]")
-_GUTTER = 1.2  # type sizes; words of justified lines are closer
-_LEAST_ROWS = 3
-_LEAST_WORDS = 3.5  # in a line of a column, on the average
-_LEAST_PROSE = 0.3  # of the lines of a column begin with a small letter: cells of tables rarely do
 _STAMP = 100  # letters on a page that may be a scan
-_AMOUNT = re.compile(r"\d[.,]\d+\s*$")
 
 
 def read_pdf(content: bytes, name: str) -> tuple[Page, ...]:
@@ -69,7 +62,8 @@ def _extract(content: bytes, name: str) -> tuple[list[tuple[list[Line], str]], l
             check_count(name, len(document), MAX_PAGES, "pages")
             if document.get_formtype():
                 document.init_forms()
-            pages = [_read_page(document, index) for index in range(len(document))]
+            tables = TableRows()
+            pages = [_read_page(document, index, tables) for index in range(len(document))]
             return pages, name_lost({"attached file": document.count_attachments()})
     except pypdfium2.PdfiumError as error:
         if "password" in str(error).lower():
@@ -83,13 +77,13 @@ def _extract(content: bytes, name: str) -> tuple[list[tuple[list[Line], str]], l
         ) from error
 
 
-def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
+def _read_page(document: PdfDocument, index: int, tables: TableRows) -> tuple[list[Line], str]:
     """Its lines, and what was left out of it, in words."""
-    rows: list[tuple[Line, list[Line]]] = []
+    rows: list[Row] = []
     start = 0
     with closing(document[index]) as page, closing(page.get_textpage()) as words:
         values, notes, comments = _read_annotations(document, page)
-        for text in re.split(rf"(?<={_BROKEN})|\r\n", words.get_text_range()):
+        for text in re.split(rf"(?<={BROKEN})|\r\n", words.get_text_range()):
             if text.strip():
                 first = start + len(text) - len(text.lstrip())
                 line = _place_line(words, _raise_figures(words, text.lstrip(), first), first)
@@ -100,25 +94,10 @@ def _read_page(document: PdfDocument, index: int) -> tuple[list[Line], str]:
                     line = replace(line, text=_put_values(words, line.text, first, here))
                     parts = [line]
                 rows.append((line, parts))
-            start += _units(text) + 2 * (not text.endswith(_BROKEN))
-        rows = [
-            (replace(row, is_row=_is_aligned(parts, rows[at - 1 : at] + rows[at + 1 : at + 2])), parts)
-            for at, (row, parts) in enumerate(rows)
-        ]
-        lines = by_columns(rows) + values + notes
+            start += _units(text) + 2 * (not text.endswith(BROKEN))
+        lines = by_columns(tables.name_cells(join_rows(rows))) + values + notes
         picture = _say_picture(page, sum(len(line.text) for line in lines))
     return lines, ", ".join(filter(None, [picture, *name_lost({"comment": comments})]))
-
-
-def _is_aligned(parts: Sequence[Line], beside: Sequence[tuple[Line, Sequence[Line]]]) -> bool:
-    """Whether a row of three parts or more stands below or above one whose parts begin or end where its own do."""
-    return len(parts) > 2 and any(
-        len(parts) == len(others)
-        and all(
-            min(abs(a.left - b.left), abs(a.right - b.right)) < a.size / 2 for a, b in zip(parts, others, strict=True)
-        )
-        for _, others in beside
-    )
 
 
 def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line]) -> str:
@@ -151,7 +130,7 @@ def _parts(words: PdfTextPage, line: Line, start: int) -> Iterator[Line]:
     begun, text = 0, line.text
     for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
         left, right = _letter(words, start + space.end()).x, _letter(words, start + space.start() - 1).right
-        if left - right > _GUTTER * line.size:
+        if left - right > WIDE_GAP * line.size:
             yield _place_line(words, text[begun : space.start()], start + begun)
             begun = space.end()
     yield _place_line(words, text[begun:], start + begun) if begun else line
@@ -262,152 +241,3 @@ def _mend(left: str, right: str, known: set[str]) -> str:
     if not (left.isalpha() and right.isalpha() and right.islower()) or compound in known:
         return compound
     return whole if whole in known or not (left in known and right in known) else compound
-
-
-@dataclass(frozen=True)
-class Line:
-    """One printed line. Lengths are in points; `y` is its baseline and grows upwards.
-
-    `word` is the width of the first word; `is_row`: wide gaps divide it, as in a table.
-    """
-
-    text: str
-    left: float
-    right: float
-    y: float
-    word: float
-    size: float
-    bold: bool
-    ends_bold: bool
-    is_row: bool = False
-
-
-def by_columns(rows: Sequence[tuple[Line, list[Line]]]) -> list[Line]:
-    """The lines of a page, each given with its parts between wide gaps; column after column where prose is drawn row by
-    row, and as they are elsewhere, as in tables."""
-    found: list[Line] = []
-    at = 0
-    while at < len(rows):
-        columns: list[list[Line]] = [[] for _ in rows[at][1]]
-        starts = [part.left for part in rows[at][1]]
-        end = at
-        while end < len(rows) and (places := _columns_of(rows[end][1], starts, rows[end - 1][0] if end > at else None)):
-            for place, part in zip(places, rows[end][1], strict=True):
-                columns[place].append(part)
-            end += 1
-        if len(columns) > 1 and all(map(_is_prose, columns)):
-            found += [part for column in columns for part in column]
-        else:
-            end = at + 1
-            found.append(rows[at][0])
-        at = end
-    return found
-
-
-def _columns_of(parts: Sequence[Line], starts: Sequence[float], above: Line | None) -> list[int]:
-    """The column of each part of a row below `above`; none where a part is in no column, or the row apart."""
-    size = parts[0].size
-    drop = above.y - parts[0].y if above else size
-    if not 0 < drop <= 3 * size:
-        return []
-    places = [min(range(len(starts)), key=lambda column: abs(starts[column] - part.left)) for part in parts]
-    fits = (
-        abs(starts[place] - part.left) <= 2 * size and part.right < (*starts, math.inf)[place + 1]
-        for place, part in zip(places, parts, strict=True)
-    )
-    return places if all(fits) and len({*places}) == len(places) else []
-
-
-def _is_prose(lines: Sequence[Line]) -> bool:
-    small = sum(line.text.lstrip()[:1].islower() for line in lines)
-    words = sum(len(line.text.split()) for line in lines)
-    return (
-        len(lines) >= _LEAST_ROWS
-        and small >= _LEAST_PROSE * len(lines)
-        and words >= _LEAST_WORDS * len(lines)
-        and not any(is_row(line.text) for line in lines)
-    )
-
-
-def find_spacing(pages: Sequence[Sequence[Line]]) -> float:
-    """The usual line spacing of the whole document, as a multiple of the type size."""
-    gaps = sorted(
-        (line.y - below.y) / below.size
-        for lines in pages
-        for line, below in pairwise(lines)
-        if line.size == below.size > 0 and line.y - below.y > 0.5
-    )
-    # The lower quartile, because rows of tables are further apart than lines of prose and may be more.
-    return gaps[len(gaps) // 4] if gaps else 1.2
-
-
-def flow_lines(lines: Sequence[Line], spacing: float) -> str:
-    """Paragraphs in one line each with a blank line between; items and rows line by line. In doubt a break stays."""
-    if not lines:
-        return ""
-    edges = _find_edges(lines, spacing)
-    pieces, opens = [lines[0].text.strip()], True
-    for line, below, edge in zip(lines, lines[1:], edges, strict=False):
-        text, is_apart = below.text.strip(), _is_apart(line, below, spacing)
-        opens = is_apart or not _goes_on(line, below, edge, spacing, opens)
-        if opens:
-            pieces.append(f"\n\n{text}" if is_apart else f"\n{text}")
-        else:
-            pieces[-1] = glue_lines(pieces[-1], text)
-    return "".join(pieces)
-
-
-def _find_edges(lines: Sequence[Line], spacing: float) -> list[float]:
-    """For each line the right edge it could have filled.
-
-    That is the longest line of its block (between two gaps or column changes), or where most lines with the same left
-    margin end, if that is further right: a block of two short lines is not a paragraph.
-    """
-    edges: list[float] = []
-    block = [lines[0]]
-    for line, below in zip(lines, [*lines[1:], None], strict=True):
-        if below is None or _is_apart(line, below, spacing):
-            edges += [max(member.right for member in block)] * len(block)
-            block = []
-        if below is not None:
-            block.append(below)
-    rights = defaultdict(list)
-    for line in lines:
-        rights[round(line.left / 4)].append(line.right)
-    usual = {margin: sorted(found)[int(len(found) * 0.85)] for margin, found in rights.items() if len(found) >= 5}
-    return [max(edge, usual.get(round(line.left / 4), edge)) for line, edge in zip(lines, edges, strict=True)]
-
-
-def _is_apart(line: Line, below: Line, spacing: float) -> bool:
-    leading = spacing * below.size
-    drop = line.y - below.y
-    if line.text.endswith(_BROKEN):
-        return False
-    if drop < -0.5 * leading:
-        # Up again: the next column. A sentence runs on only when it plainly does.
-        return not (below.text.lstrip()[:1].islower() and not line.text.rstrip().endswith((".", ":", "!", "?")))
-    differs = abs(line.size - below.size) > 0.05 * max(line.size, below.size)
-    heading = line.bold and line.ends_bold and not below.bold
-    return differs or heading or drop > 1.22 * leading
-
-
-def _goes_on(line: Line, below: Line, edge: float, spacing: float, opens: bool) -> bool:
-    leading = spacing * below.size
-    if line.text.endswith(_BROKEN):
-        return True
-    if starts_item(below.text) or any(one.is_row or is_row(one.text) for one in (line, below)):
-        return False
-    if line.y - below.y < -0.5 * leading:
-        return True
-    ended = line.text.rstrip().endswith((".", ":", ";", "!", "?"))
-    if ended and below.bold and not line.ends_bold:
-        return False
-    if _AMOUNT.search(line.text) and not below.text.lstrip()[:1].islower():
-        return False
-    shift = below.left - line.left
-    if shift > 0.4 * leading and not (opens and starts_item(line.text)):
-        return False
-    if shift < -0.4 * leading and not opens:
-        return False
-    # The break was forced when the next line's first word would not have fitted.
-    return line.right + below.word > edge - 0.5 * leading
