@@ -202,7 +202,7 @@ def _place_line(words: PdfTextPage, text: str, start: int) -> Line:
             left, y, right, end = first.y, -first.x, last.high, word.high
         else:
             left, y, right, end = -first.y, first.x, -last.low, -word.low
-    return Line(text, left, right, y, end - left, first.size, first.weight >= _BOLD, last.weight >= _BOLD)
+    return Line(text, left, right, y, end - left, first.size, first.is_bold, last.is_bold)
 
 
 class _Letter(NamedTuple):
@@ -215,7 +215,7 @@ class _Letter(NamedTuple):
     low: float
     high: float
     size: float
-    weight: int
+    is_bold: bool
 
 
 def _letter(words: PdfTextPage, at: int) -> _Letter:
@@ -226,8 +226,11 @@ def _letter(words: PdfTextPage, at: int) -> _Letter:
     x, y, left, right, low, high = (c_double() for _ in range(6))
     raw.FPDFText_GetCharOrigin(words, index, x, y)
     raw.FPDFText_GetCharBox(words, index, left, right, low, high)
-    size, weight = raw.FPDFText_GetFontSize(words, index), raw.FPDFText_GetFontWeight(words, index)
-    return _Letter(x.value, y.value, left.value, right.value, low.value, high.value, size, weight)
+    name, size = create_string_buffer(100), raw.FPDFText_GetFontSize(words, index)
+    raw.FPDFText_GetFontInfo(words, index, name, len(name), None)
+    # Fonts that a file does not bring have no weight, but a name.
+    is_bold = raw.FPDFText_GetFontWeight(words, index) >= _BOLD or b"bold" in name.value.lower()
+    return _Letter(x.value, y.value, left.value, right.value, low.value, high.value, size, is_bold)
 
 
 def _tidy(text: str, known: set[str]) -> str:

@@ -20,7 +20,8 @@ WIDE_GAP = 1.2  # type sizes; words of justified lines are closer
 _LEAST_CELLS = 3
 _MOST_HEADS = 3  # lines of a header
 _MOST_READ = 30  # rows below it, to know it by
-_CLOSE = 1.7  # type sizes between the lines of a cell
+_CLOSE = 1.7  # type sizes between the lines of a header, or of a first cell: another row begins with its own
+_LOOSE = 2.5  # between those of other cells
 _FURTHEST = 4.0  # type sizes between rows of one table
 _MOST_BETWEEN = 3  # lines between them, such as the name of a section
 _MOST_OVERLEAF = 6  # the same, and the foot and the head of a page
@@ -157,7 +158,8 @@ class _Table:
             places = self.place(parts)
             if not places or line.y >= ceiling or floor - line.y > _FURTHEST * line.size or not _is_alike(above, line):
                 return taken
-            goes_on = places[0] == column and 0 < above.y - line.y < _CLOSE * line.size
+            spacing = _LOOSE if column > 0 else _CLOSE
+            goes_on = places[0] == column and 0 < above.y - line.y < spacing * line.size
             if not (places[0] > column if taken else places[0] == 0) and not goes_on:
                 return taken
             column, above, floor = places[-1], line, min(floor, line.y)
