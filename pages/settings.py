@@ -7,7 +7,6 @@ from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted
 from crag_core.llms.servers import DEFAULT_HOST, masked, unmasked
-from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.websearch import PROVIDERS
@@ -18,9 +17,7 @@ from ui.shell.text import plain
 
 
 def judge_name(choice: str) -> str:
-    if asks_language_model(choice):
-        return app_state.called(choice)
-    return f"{'Word overlap' if choice == WORDS else choice}, 0 LLM calls"
+    return app_state.called(choice) if choice != WORDS else "Word overlap, 0 LLM calls"
 
 
 def judges(now: Config, models: Models) -> list[str]:
@@ -66,7 +63,7 @@ with st.form("settings_form"):
         "Answer checked by", checkers := judges(now, models), checkers.index(now.support), format_func=judge_name,
         help="Is each sentence of the answer supported by its evidence? A language model takes one call a sentence.",
     )  # fmt: skip
-    if away := app_state.unavailable_reason(support, models) if asks_language_model(support) else "":
+    if away := app_state.unavailable_reason(support, models) if support != WORDS else "":
         st.caption(f":orange[:material/warning: {plain(judge_name(support))} ({away})]")
     left, right = st.columns(2)
     timeout = left.number_input(

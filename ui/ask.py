@@ -13,7 +13,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.text.display import counted, model_calls, shortened
 from crag_core.base.types.decisions import Action
 from crag_core.pipeline.call_budget import JUDGING
-from crag_core.trace.grounding.checkers import asks_language_model
+from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.standalone import MOST_TURNS
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import view_run
@@ -150,7 +150,7 @@ def _draw_pins(busy: bool) -> None:
 def _draw_budget(choice: Choice, support: str) -> None:
     """The cost in model calls; `support` is who checks the sentences of the answer."""
     calls = choice.calls_by_action(condenses=current_run.trace() is not None)
-    more = f", {JUDGING}" if asks_language_model(support) else ""
+    more = f", {JUDGING}" if support != WORDS else ""
     if not any(cost.most for cost in calls.values()):
         st.caption(f":material/receipt: {model_calls(0)}{more}")
         return

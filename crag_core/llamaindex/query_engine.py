@@ -101,7 +101,8 @@ class CRAGQueryEngine(RetrieverQueryEngine):
         settings = stages.settings
         if not settings.embedding:
             settings = replace(settings, **_said_by(retriever))
-        return stages.with_parts(retriever=NodeRetriever(retriever, self._corrects.node_scores)).under(settings)
+        made = stages.with_parts(retriever=NodeRetriever(retriever, self._corrects.node_scores))
+        return replace(made, settings=settings)
 
     # As LlamaIndex asks
 
@@ -212,7 +213,7 @@ class CRAGQueryEngine(RetrieverQueryEngine):
     def without_correction(self) -> Self:
         """The same as plain RAG (`use_crag=False`): what is retrieved goes to the answer as it is, ungraded."""
         plain = replace(self.settings, policy=plain_rag(), web_mode=WebMode.OFF.value)
-        return self._with(self._pipeline.under(plain))
+        return self._with(replace(self._pipeline, settings=plain))
 
     def with_parts(self, **changes: Any) -> Self:
         return self._with(self._pipeline.with_parts(**changes))

@@ -19,7 +19,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -72,37 +71,24 @@ LAST: Stages = (
 _BROKEN = (StepState.FAILED, StepState.STOPPED)
 
 
+@dataclass(frozen=True, eq=False)
 class Pipeline:
-    """Runs questions under one `RunSettings`. Holds no state of a run: one pipeline serves many threads."""
+    """Runs questions under one `RunSettings`. Holds no state of a run: one pipeline serves many threads.
 
-    def __init__(
-        self,
-        parts: Parts,
-        settings: RunSettings,
-        *,
-        clock: Clock,
-        now: Callable[[], str],
-        new_id: Callable[[], str],
-        observers: tuple[Listener, ...] = (),
-    ) -> None:
-        """`observers` hear of every run, besides the listener of each; not of progress and pieces of an answer."""
-        self.parts = parts
-        self.settings = settings
-        self._clock = clock
-        self._now = now
-        self._new_id = new_id
-        self._observers = observers
-        self._logged: Logged | None = None
+    `observers` hear of every run, besides the listener of each; not of progress and pieces of an answer. `logged` goes
+    into the records of questions that were retrieved for elsewhere.
+    """
+
+    parts: Parts
+    settings: RunSettings
+    clock: Clock
+    now: Callable[[], str]
+    new_id: Callable[[], str]
+    observers: tuple[Listener, ...] = ()
+    logged: Logged | None = None
 
     def with_parts(self, **changes: Any) -> Pipeline:
-        other = copy(self)
-        other.parts = replace(self.parts, **changes)
-        return other
-
-    def under(self, settings: RunSettings) -> Pipeline:
-        other = copy(self)
-        other.settings = settings
-        return other
+        return replace(self, parts=replace(self.parts, **changes))
 
     def hiding(self, text: str) -> Pipeline:
         """The same for questions that are asked as if no passage with this text were indexed; "": all are."""
@@ -112,13 +98,10 @@ class Pipeline:
     def over(self, retriever: Retriever, passages: tuple[Passage, ...], logged: Logged) -> Pipeline:
         """The same for questions that were retrieved for elsewhere: `retriever` gives `passages`, and nothing else.
 
-        No other round of retrieval is asked for, and the budget of the answer holds them. `logged` goes into the
-        records.
+        No other round of retrieval is asked for, and the budget of the answer holds them.
         """
-        policy = with_room(self.settings.policy.without_retrieval(), passages)
-        other = self.with_parts(retriever=retriever).under(replace(self.settings, policy=policy))
-        other._logged = logged
-        return other
+        settings = replace(self.settings, policy=with_room(self.settings.policy.without_retrieval(), passages))
+        return replace(self.with_parts(retriever=retriever), settings=settings, logged=logged)
 
     def begin(
         self,
@@ -136,7 +119,7 @@ class Pipeline:
         question that is too long.
         """
         check_question(question)
-        trace = Trace(self._new_id(), self._now(), question, self.settings, logged=self._logged)
+        trace = Trace(self.new_id(), self.now(), question, self.settings, logged=self.logged)
         if follow_up is not None and condense.needed(follow_up, self.parts.meter.stop_words):
             trace = replace(trace, question=follow_up.question or question, follow_up=follow_up)
         if passages is None:
@@ -149,7 +132,7 @@ class Pipeline:
 
     def begin_grading(self, question: str) -> Trace:
         settings = replace(self.settings, policy=self.settings.policy.for_grading())
-        return Trace(self._new_id(), self._now(), question, settings, logged=self._logged)
+        return Trace(self.new_id(), self.now(), question, settings, logged=self.logged)
 
     def stream_answer(self, trace: Trace, run: Run | None = None) -> Iterator[str | Trace]:
         """The pieces of the answer to a corrected trace as they come, and the finished trace last."""
@@ -163,17 +146,17 @@ class Pipeline:
             context.run(pieces.close)
 
     def _stream_answer(self, trace: Trace, run: Run) -> Generator[str | Trace, None, None]:
-        start = self._clock()
+        start = self.clock()
         with self.open(trace, run) as record, noted(StepName.ANSWER) as calls:
-            for observer in self._observers:
+            for observer in self.observers:
                 observer.started(StepName.ANSWER)
-            for piece in answer_stages.stream(edited(trace), self.parts, replace(run, clock=self._clock)):
+            for piece in answer_stages.stream(edited(trace), self.parts, replace(run, clock=self.clock)):
                 if isinstance(piece, str):
                     yield piece
                     continue
                 changed = with_calls(_changed(trace, piece), calls)
                 made = _costed(piece, calls)
-                record.trace, step = _recorded(changed, StepName.ANSWER, made, self._clock() - start)
+                record.trace, step = _recorded(changed, StepName.ANSWER, made, self.clock() - start)
                 self._tell(step, record.trace)
                 if step.state not in _BROKEN:
                     record.check()
@@ -206,8 +189,8 @@ class Pipeline:
         # What a broken step cost is carried over to the one that completes it.
         adopted = replace(
             held,
-            id=trace.id if is_same_run else self._new_id(),
-            created=trace.created if is_same_run else self._now(),
+            id=trace.id if is_same_run else self.new_id(),
+            created=trace.created if is_same_run else self.now(),
             steps=held.steps if is_same_run else tuple(replace(step, taken_over=True) for step in held.steps),
         )
         return replace(adopted, suspicions=remaining_suspicions(adopted))
@@ -222,7 +205,7 @@ class Pipeline:
         """One attempt at a run: each listener hears of its beginning, and once of its end, whatever happens."""
         run = run or Run()
         record, ending, bug = OpenRun(self, trace, run), None, ""
-        listeners = (run.listener, *self._observers)
+        listeners = (run.listener, *self.observers)
         token = RUN_ID.set(trace.id)
         try:
             for listener in listeners:
@@ -247,9 +230,9 @@ class Pipeline:
 
     def _step(self, name: StepName, stage: Stage, record: OpenRun, run: Run) -> bool:
         """Run one stage, time it and record it: may the next one run?"""
-        for listener in (run.listener, *self._observers):
+        for listener in (run.listener, *self.observers):
             listener.started(name)
-        start = self._clock()
+        start = self.clock()
         with noted(name) as calls:
             result = self._result(stage, record.trace, run)
         with record.lock:  # the other lane may have recorded something meanwhile
@@ -257,7 +240,7 @@ class Pipeline:
                 record.trace = _without_break(record.trace, name)
                 return True
             result, changed = _costed(result, calls), with_calls(_changed(record.trace, result), calls)
-            record.trace, step = _recorded(changed, name, result, self._clock() - start)
+            record.trace, step = _recorded(changed, name, result, self.clock() - start)
             run.listener.finished(step, record.trace)
             self._tell(step, record.trace)
         return step.state not in _BROKEN
@@ -266,14 +249,14 @@ class Pipeline:
         try:
             if run.cancel.is_set():
                 raise Stopped()
-            return stage(trace, self.parts, replace(run, clock=self._clock))
+            return stage(trace, self.parts, replace(run, clock=self.clock))
         except Stopped as error:
             return Result({}, error.message, state=StepState.STOPPED)
         except CragError as error:
             return Result({}, error.message, state=StepState.FAILED, hint=error.hint, error=type(error).__name__)
 
     def _tell(self, step: Step, trace: Trace) -> None:
-        for observer in self._observers:
+        for observer in self.observers:
             observer.finished(step, trace)
 
 

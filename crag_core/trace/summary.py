@@ -26,7 +26,7 @@ _STRATEGIES = {
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
 _UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
-_UNTIL_DECIDED = (
+UNTIL_DECIDED = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,
     StepName.GRADE,
@@ -34,6 +34,7 @@ _UNTIL_DECIDED = (
     StepName.ROUTE,
     StepName.RETRIEVE_AGAIN,
 )
+"""Steps after which the decision may be another one."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def measure(trace: Trace, at: float) -> Measured:
         policy=trace.settings.policy.name,
         strategy=summary.strategy if is_assembled else "",
         score=trace.decision.score if trace.decision and trace.decision.verdict else None,
-        decided_ms=1000 * trace.seconds_of(_UNTIL_DECIDED) if trace.decision else None,
+        decided_ms=1000 * trace.seconds_of(UNTIL_DECIDED) if trace.decision else None,
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
         provider_ms=1000 * trace.seconds_of(_FROM_THE_WEB) if is_assembled else None,
         total_ms=1000 * trace.seconds,

@@ -27,7 +27,7 @@ def workbench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workbench:
 
 def observers(workbench: Workbench, *, observed: bool = True) -> list[type]:
     choice = Choice(find_policy("paper", workbench.config), "cross-encoder")
-    return [type(one) for one in workbench.engine(choice, observed=observed)._pipeline._observers]
+    return [type(one) for one in workbench.engine(choice, observed=observed)._pipeline.observers]
 
 
 def test_metrics_audit_and_log_hear_of_every_run(workbench: Workbench) -> None:

@@ -78,7 +78,7 @@ def test_a_conflict_is_recorded_shown_and_answered_from_both_sides() -> None:
     assert shown is not None and shown.own == (KNOWN,) and shown.from_memory_alone == (KNOWN,)
     assert [one.number for one in shown.groups[0].cited] == [1, 2]
     assert said_of(trace) == (AnswerEnding.ANSWERED, True, False)
-    stage = run_path(trace, routed).stage("assemble")
+    stage = run_path(trace, routed)["assemble"]
     assert (stage.title, stage.calls, stage.headline) == ("Consolidate", 2, "3 excerpts and memory")
 
 

@@ -48,7 +48,7 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     told = tell(view)
     assert told.steps[-1].title == "An answer without a source"
     assert "Plain RAG" not in " ".join(step.caption for step in told.steps)
-    path = {one.id: one for one in run_path(trace, routed).stages}
+    path = run_path(trace, routed)
     assert {path[name].state for name in ("retrieve", "grade")} == {StageState.SKIPPED}
     assert path["retrieve"].headline == "no document is needed"
     assert Trace.from_json(trace.to_json()) == trace

@@ -53,7 +53,7 @@ def test_what_is_declined_is_asked_again_with_the_whole_documents_and_that_is_an
     assert routed.answer == trace.answer and not routed.is_doubtful and routed.missing == ()
     summary = summarize(trace)
     assert summary.answered and not summary.doubtful and summary.strategy == "whole_documents"
-    path = {one.id: one for one in run_path(trace, routed).stages}
+    path = run_path(trace, routed)
     assert (path["again"].headline, path["refine"].title, path["refine"].headline) == (
         "1 more round, 3 new",
         "Read whole",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.protocols import Backing, Cancel, Piece, SupportMeter
+from crag_core.base.protocols import SupportMeter
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.grades import Grade
 from crag_core.decision.policy import Doubtful
@@ -200,36 +199,6 @@ def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:
     for not_of_words in ("0.55", "0.35", "1.00", "0.45", "0.50", "85 of 100", "compares words"):
         assert not_of_words not in everything
     assert "may be wrong" in told["about"] and "--judge" in told["about"]
-
-
-# --- judged by a score ------------------------------------------------------------------------------------------------
-
-
-class Spotter:
-    """Scores sentences with these words low."""
-
-    def __init__(self, *unsupported: str) -> None:
-        self.unsupported = unsupported
-
-    def measure(
-        self, sentences: Sequence[str], pieces: Sequence[Piece], cancel: Cancel, question: str = ""
-    ) -> tuple[Backing, ...]:
-        return tuple(self._backing(sentence, pieces) for sentence in sentences)
-
-    def _backing(self, sentence: str, pieces: Sequence[Piece]) -> Backing:
-        found = any(one in sentence for one in self.unsupported)
-        return Backing(0.05 if found else 0.9, () if found else (pieces[0].id,))
-
-
-SPOTTED = "hf:owner/<i>spans</i>"
-INVENTED = "Dogs cost nothing [1]. Yachts pay 99 pounds [2] in gold."
-
-
-def test_what_was_judged_by_a_score_says_how_it_was_made_and_what_it_is_not() -> None:
-    told = data(shown(answered(Spotter("gold"), INVENTED, judge=SPOTTED)))
-    assert "names no evidence" in told["about"] and "may be wrong" in told["about"] and "--judge" in told["about"]
-    assert ["≈", "weakly supported, 0.35 or more"] in told["marks"]
-    assert told["sum"].startswith(f"Judged by {SPOTTED}: 1 of 2 sentences are supported by the evidence")
 
 
 # --- what was not measured --------------------------------------------------------------------------------------------

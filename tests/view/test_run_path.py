@@ -41,15 +41,15 @@ def asked(**bench: Any) -> Trace:
 
 
 def states(found: RunPath, *names: str) -> list[StageState]:
-    return [found.stage(name).state for name in names or [stage.id for stage in found.stages]]
+    return [found[name].state for name in names or found]
 
 
 def headlines(found: RunPath, *names: str) -> list[str]:
-    return [found.stage(name).headline for name in names]
+    return [found[name].headline for name in names]
 
 
 def costs(found: RunPath) -> dict[str, tuple[int, float]]:
-    return {stage.id: (stage.calls, stage.seconds) for stage in found.stages if stage.seconds is not None}
+    return {name: (one.calls, one.seconds) for name, one in found.items() if one.seconds is not None}
 
 
 # --- the three ways -------------------------------------------------------------------------------------------------
@@ -74,10 +74,10 @@ SEARCHED = {"rewrite": f"“{WEB_QUERY}”", "search": "2 results from Fake sear
 )
 def test_the_three_ways(best: float, untaken: tuple[str, ...], headlines: dict[str, str]) -> None:
     found = told(asked(best=best, model=FakeModel()))
-    assert [stage.id for stage in found.stages] == list(STAGES)
+    assert list(found) == list(STAGES)
     assert states(found) == [NOT_TAKEN if name in untaken else TAKEN for name in STAGES]
-    assert {name: found.stage(name).headline for name in headlines} == headlines
-    route, refine = found.stage("route"), found.stage("refine")
+    assert {name: found[name].headline for name in headlines} == headlines
+    route, refine = found["route"], found["refine"]
     assert (route.action, route.detail[:15]) == (ACTIONS[best], f"best chunk {best:.2f}")
     assert (refine.title, refine.leads_on) == (("Discard", False) if best == 0.1 else ("Refine", True))
 
@@ -97,7 +97,7 @@ def test_a_search_that_waits_for_approval_holds_up_what_comes_after_it() -> None
     trace = asked(best=0.5, model=FakeModel(), web=WebMode.ASK)
     found = told(trace)
     assert states(found, *WEB) == [TAKEN, StageState.WAITING, WOULD_BE]
-    assert found.stage("rewrite").calls == 1
+    assert found["rewrite"].calls == 1
     assert states(found, "refine", "assemble", "answer") == [TAKEN, WOULD_BE, WOULD_BE]
     assert set(headlines(found, "grade_web", "assemble", "answer")) == {"after your approval"}
 
@@ -108,7 +108,7 @@ def test_a_search_that_waits_for_approval_holds_up_what_comes_after_it() -> None
 def test_a_search_that_brings_nothing_is_found_empty_or_failed(outcome: WebOutcome, state: StageState) -> None:
     found = told(asked(best=0.5, reply=WebReply(outcome, "fake web", message="It did not work.")))
     assert states(found, "search", "grade_web", "answer") == [state, NOT_TAKEN, TAKEN]
-    assert found.stage("search").detail == "It did not work."
+    assert found["search"].detail == "It did not work."
 
 
 # --- grading that was not needed, not possible, not read ------------------------------------------------------------
@@ -131,27 +131,27 @@ def by_engine(query: str, engine: Engine) -> tuple[Passage, ...]:
 def test_two_rounds_are_counted_with_what_they_brought() -> None:
     of = changed("agentic", skip=())
     found = told(asked(policy=of, finding=by_engine, scoring=by_id(p1=0.1, p2=0.1, p3=0.1, p7=0.9, p8=0.9, p9=0.1)))
-    again = found.stage("again")
+    again = found["again"]
     assert (again.state, again.headline, again.detail) == (TAKEN, "1 more round, 3 new", "by keywords")
     assert headlines(found, "grade", "retrieve") == ["6 graded, best 0.90", "3 chunks"]
-    assert found.stage("refine").headline == "2 chunks as they are"
-    assert found.stage("refine").detail == "1 chunk set aside first"
+    assert found["refine"].headline == "2 chunks as they are"
+    assert found["refine"].detail == "1 chunk set aside first"
 
 
 def test_a_round_that_the_record_does_not_hold_would_be_taken() -> None:
     trace = asked(best=0.5)
     of = changed("agentic", skip=())
-    again = told(trace, of).stage("again")
+    again = told(trace, of)["again"]
     assert (again.state, again.headline, again.detail) == (WOULD_BE, "not in this record", "keywords refined")
     rounds = asked(policy=of, finding=by_engine, best=0.1)
-    assert told(rounds).stage("again").state is TAKEN
-    more = told(rounds, replace(of, max_rounds=9)).stage("again")
+    assert told(rounds)["again"].state is TAKEN
+    more = told(rounds, replace(of, max_rounds=9))["again"]
     assert (more.state, more.headline) == (WOULD_BE, "2 more rounds, 3 new; the next not in this record")
 
 
 def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
     of = changed("agentic", skip=(), max_rounds=4)
-    again = told(asked(policy=of, best=0.5)).stage("again")
+    again = told(asked(policy=of, best=0.5))["again"]
     assert (again.state, again.headline) == (TAKEN, "2 more rounds, 0 new; then nothing new to ask")
     assert (
         again.detail
@@ -165,7 +165,7 @@ def test_a_round_with_nothing_new_to_ask_is_told_as_that() -> None:
 def test_stages_that_the_record_lacks_say_so_and_cost_nothing() -> None:
     trace = asked(best=0.9, model=FakeModel())
     found = told(trace, trace.settings.policy.with_thresholds(0.95, 0.99))
-    assert found.stage("route").action is Action.INCORRECT
+    assert found["route"].action is Action.INCORRECT
     assert states(found, *WEB, "assemble", "answer") == [WOULD_BE] * 5
     assert set(headlines(found, *WEB, "assemble", "answer")) == {"not in this record"}
     assert costs(found).keys() == {"retrieve", "grade", "route", "refine"}
@@ -175,9 +175,9 @@ def test_a_recorded_search_that_is_not_needed_now_costs_nothing_on_the_path() ->
     trace = asked(best=0.5, model=FakeModel())
     found = told(trace, trace.settings.policy.with_thresholds(0.1, 0.2))
     assert states(found, *WEB, "assemble") == [NOT_TAKEN, NOT_TAKEN, NOT_TAKEN, TAKEN]
-    assert found.stage("search").detail == "the record holds a search that is not used now"
+    assert found["search"].detail == "the record holds a search that is not used now"
     assert not set(WEB) & costs(found).keys()
-    assert found.stage("assemble").seconds is None, "it is put together now, from the record"
+    assert found["assemble"].seconds is None, "it is put together now, from the record"
     assert states(found, "answer") == [WOULD_BE]
 
 
@@ -194,11 +194,11 @@ def test_a_judge_that_is_away_fails_the_grading_and_nothing_after_it_is_claimed(
         asked(judge=judge, scoring=lambda one: 0.9 if one.id in ("p1", "p2") else away(one), found=passages(6))
     )
     assert states(found, "retrieve", "grade") == [TAKEN, StageState.FAILED]
-    assert found.stage("grade").headline == AWAY.message
-    assert found.stage("grade").seconds is not None
+    assert found["grade"].headline == AWAY.message
+    assert found["grade"].seconds is not None
     assert TAKEN not in states(found, *STAGES[2:])
     assert set(headlines(found, *STAGES[2:])) == {"not reached"}
-    assert found.stage("route").action is None
+    assert found["route"].action is None
 
 
 def test_a_stop_at_the_answer_keeps_what_was_done() -> None:
@@ -216,16 +216,16 @@ def test_a_stop_at_the_answer_keeps_what_was_done() -> None:
 def test_the_check_is_told_only_where_the_record_holds_it() -> None:
     trace = asked(best=0.9, model=FakeModel())
     checked = replace(trace, support=(Support(0, 5, 0.9, ("p1#0",)), Support(6, 9, 0.2), Support(9, 9, None)))
-    check = told(checked).stage("check")
+    check = told(checked)["check"]
     assert (check.headline, check.detail) == ("words of 1 of 3 sentences found", "1 could not be checked")
     judged = replace(checked, settings=replace(trace.settings, support="ollama/judge"))
     cost = Step("check answer", "", seconds=2.0, usage=Usage(3))
-    check = told(replace(judged, steps=(*trace.steps, cost))).stage("check")
+    check = told(replace(judged, steps=(*trace.steps, cost)))["check"]
     assert check.detail == "1 could not be checked; judged by ollama/judge"
     assert (check.calls, check.seconds) == (3, 2.0)
     moved = told(checked, trace.settings.policy.with_thresholds(0.95, 0.99))
-    assert moved.stage("check").state is WOULD_BE
-    assert [stage.id for stage in told(replace(checked, support=None)).stages] == list(STAGES)
+    assert moved["check"].state is WOULD_BE
+    assert list(told(replace(checked, support=None))) == list(STAGES)
 
 
 # --- while a run is under way ---------------------------------------------------------------------------------------
@@ -257,12 +257,12 @@ def watch(**bench: Any) -> list[tuple[str, RunPath]]:
 @pytest.mark.parametrize(("name", "best"), diagonal(POLICIES, [0.9, 0.5, 0.1]))
 def test_a_run_under_way_claims_no_decision_before_it_stands(name: str, best: float) -> None:
     stories = watch(policy=name, best=best, model=FakeModel(), finding=by_engine)
-    assert {tuple(stage.id for stage in found.stages) for _, found in stories} == {STAGES}
+    assert {tuple(found) for _, found in stories} == {STAGES}
     for step, found in stories:
-        running = [stage for stage in found.stages if stage.state is StageState.RUNNING]
+        running = [stage for stage in found.values() if stage.state is StageState.RUNNING]
         assert len(running) <= 1 and all(step in PLACES[stage.id][2] for stage in running)
         if step in ("retrieve", "grade"):
-            assert found.stage("route").action is None
+            assert found["route"].action is None
             assert states(found, "refine", *WEB) == [StageState.TO_COME] * 4
         assert WOULD_BE not in states(found) and StageState.FAILED not in states(found)
 
@@ -281,8 +281,8 @@ def test_any_record_can_be_told_under_any_policy(of: str, how: tuple[WebMode, tu
         trace = asked(policy=of, web=web, finding=by_engine, **grades)
         for name in POLICIES:
             found = told(trace, policy(name).with_thresholds(*at))
-            assert [stage.id for stage in found.stages] == list(STAGES)
-            assert all(is_sound(stage) for stage in found.stages)
+            assert list(found) == list(STAGES)
+            assert all(is_sound(stage) for stage in found.values())
 
 
 def is_sound(stage: Stage) -> bool:

@@ -60,8 +60,9 @@ def draw_path(
     path = run_path(view.trace, view.routed, running)
     if progress:
         done = "{} of {}".format(*progress)
-        stages = (replace(one, headline=done) if one.state is StageState.RUNNING else one for one in path.stages)
-        path = replace(path, stages=tuple(stages))
+        path = {
+            name: replace(one, headline=done) if one.state is StageState.RUNNING else one for name, one in path.items()
+        }
     _PATH(key=key, data=path_data(path, view.policy))
 
 
@@ -77,12 +78,12 @@ def draw_small_path(view: RunView, key: str) -> None:
     """The same as a picture: which way a run went, without what came of each stage."""
     path = run_path(view.trace, view.routed)
     tone = _tone_of(path)
-    stages = [replace(path.stage(name), headline="") for name in _SMALL]
-    named = [replace(one, title="Web") if one.id == "search" else one for one in stages]
-    taken = ", ".join(str(one.action or one.title) for one in named if one.state in _REACHED)
+    named = {name: replace(path[name], headline="") for name in _SMALL}
+    named["search"] = replace(named["search"], title="Web")
+    taken = ", ".join(str(one.action or one.title) for one in named.values() if one.state in _REACHED)
     data = {
         "label": _clean(f"Path: {taken}"),
-        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in named],
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in named.values()],
         "lines": _ways(named, _SMALL_WAYS, tone),
         "is_small": True,
     }
@@ -94,13 +95,13 @@ def path_data(path: RunPath, policy: Policy) -> dict[str, Any]:
     tone = _tone_of(path)
     return {
         "label": _clean(f"The path of this run under policy {policy.title}"),
-        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in path.stages],
-        "lines": _ways(path.stages, _WAYS, tone),
+        "stages": [_drawn(stage, _tone(stage.id, tone)) for stage in path.values()],
+        "lines": _ways(path, _WAYS, tone),
     }
 
 
 def _tone_of(path: RunPath) -> str:
-    action = path.stage("route").action
+    action = path["route"].action
     return COLOURS[action] if action else "plain"
 
 
@@ -128,8 +129,7 @@ def _drawn(stage: Stage, tone: str) -> dict[str, str]:
     }
 
 
-def _ways(drawn: Iterable[Stage], ways: Iterable[tuple[str, str]], tone: str) -> list[dict[str, str]]:
-    stages = {stage.id: stage for stage in drawn}
+def _ways(stages: RunPath, ways: Iterable[tuple[str, str]], tone: str) -> list[dict[str, str]]:
     ends = [(stages[start], stages[end]) for start, end in ways if end in stages]
     return [{"from": a.id, "to": b.id, "how": _how(a, b), "tone": _tone(_later(a, b), tone)} for a, b in ends]
 

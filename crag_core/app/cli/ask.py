@@ -24,7 +24,7 @@ from crag_core.pipeline.call_budget import JUDGING
 from crag_core.pipeline.run import LONGEST_QUESTION, Listener, Run, WebMode, check_question
 from crag_core.pipeline.web_stages import approve, is_waiting, refuse
 from crag_core.report.files import encoding_of, read_run
-from crag_core.trace.grounding.checkers import asks_language_model
+from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, quote
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
@@ -129,9 +129,9 @@ class _Progress(Listener):
 def _cost(choice: Choice, support: str) -> str:
     calls = choice.calls_by_action()
     if choice.policy.is_plain:
-        return f"model calls: {calls[Action.CORRECT]}" + (f", {JUDGING}" if asks_language_model(support) else "")
+        return f"model calls: {calls[Action.CORRECT]}" + (f", {JUDGING}" if support != WORDS else "")
     words = ", ".join(f"{choice.policy.label(one)} {calls[one]}" for one in calls)
-    return f"model calls by route: {words}" + (f", {JUDGING}" if asks_language_model(support) else "")
+    return f"model calls by route: {words}" + (f", {JUDGING}" if support != WORDS else "")
 
 
 def _find_documents(workbench: Workbench, names: list[str]) -> tuple[str, ...]:

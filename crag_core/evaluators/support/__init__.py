@@ -10,7 +10,7 @@ from crag_core.base.prompts.messages import Prompts
 from crag_core.base.protocols import LanguageModel, SupportMeter
 from crag_core.evaluators.support.by_model import ModelSupport
 from crag_core.evaluators.support.words import WordSupport
-from crag_core.trace.grounding.checkers import Checker, checker_of
+from crag_core.trace.grounding.citation_check import WORDS
 
 
 def open_support(
@@ -24,7 +24,7 @@ def open_support(
 
     `trained` is the folder of our own model, `open_model` gives the language model of "ollama/NAME" and the like.
     """
-    if checker_of(setting) is Checker.WORDS:
+    if setting == WORDS:
         return WordSupport(trained, stop_words)
     model = open_model(setting)
     if model is None:

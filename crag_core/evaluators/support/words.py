@@ -14,9 +14,9 @@ from pathlib import Path
 from crag_core.base.protocols import Backing, Cancel, Piece
 from crag_core.base.text.words import language_of, script_of
 from crag_core.evaluators.shared.model_files import RARITY, Rarity, parse_rarity, read_file
-from crag_core.evaluators.support.parts import MOST
 from crag_core.trace.grounding.citation_check import (
     LACKING,
+    MOST,
     SUPPORTED,
     WEAK,
     Match,

@@ -130,7 +130,7 @@ def _outcome(view: RunView, before: Trace) -> Iterator[str]:
 
 
 def path_of(view: RunView) -> tuple[tuple[str, str, tuple[Stage, ...]], ...]:
-    stages = {stage.id: stage for stage in run_path(view.trace, view.routed).stages}
+    stages = run_path(view.trace, view.routed)
     return tuple((title, lane, tuple(stages[id_] for id_ in ids if id_ in stages)) for title, lane, ids in _GROUPS)
 
 

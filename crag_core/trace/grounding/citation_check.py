@@ -40,6 +40,7 @@ Chosen so that of true sentences of written answers about 85 in 100 count as sup
 
 LACKING = 0.5  # the most that a sentence scores with a number, name or "not" that its evidence lacks: weakly supported
 TOGETHER = 3
+MOST = 200  # sentences of an answer that are measured; the rest of a longer one is not
 
 _GAIN = 0.05  # of a sentence's weight; a piece that adds less says nothing new
 _AS_GOOD = 0.1

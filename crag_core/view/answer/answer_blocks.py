@@ -12,7 +12,6 @@ from crag_core.base.text.display import against, clean, sentence, shortened
 from crag_core.base.text.markdown import without_marks
 from crag_core.base.types.answers import Answer, AnswerState, Support
 from crag_core.base.types.knowledge import Excerpt
-from crag_core.trace.grounding.checkers import Checker, checker_of
 from crag_core.trace.grounding.citation_check import (
     LACKING,
     SUPPORTED,
@@ -57,11 +56,11 @@ _ABOUT_WORDS = (
     "names swapped were still found, of 31 of 100 answers invented to deceive, and of 16 of 100 true sentences not."
 )
 _ABOUT_MODEL = (
-    "{} was asked of each sentence whether the evidence supports it, but for those that stand there word for word. {}"
+    "A language model was asked of each sentence whether the evidence supports it, but for those that stand there word "
+    "for word. "
     "It was not told the question, and it may be wrong. How often is not known: measure it on sentences that people "
     "have labelled, with benchmarks/support.py --judge."
 )
-_CHANCE = "The score is how probable it finds yes; where its server does not tell that, 1 or 0. It names no evidence. "
 _MARKS = {
     SupportLevel.SUPPORTED: "words found, 0.55 or more",
     SupportLevel.WEAK: "words found in part, 0.35 or more",
@@ -74,16 +73,6 @@ _OPINIONS = {
     SupportLevel.NONE: "nothing in the evidence supports this",
     SupportLevel.UNCHECKED: "not checked: the reply could not be read, code, or nothing that could be true or false",
 }
-_CHANCES = _OPINIONS | {
-    SupportLevel.SUPPORTED: "supported, 0.55 or more",
-    SupportLevel.WEAK: "weakly supported, 0.35 or more",
-}
-_SAID_OF = {
-    Checker.WORDS: (_ABOUT_WORDS, _MARKS),
-    Checker.LANGUAGE_MODEL: (_ABOUT_MODEL.format("A language model", ""), _OPINIONS),
-    Checker.NAMED_MODEL: (_ABOUT_MODEL.format("A model by name", _CHANCE), _CHANCES),
-}
-"""By who checked: what its scores are, and what each sign means. Models by name are those of earlier versions."""
 
 Part = tuple[str, str, str]
 """Words, where they lead to ("" for nowhere), and what is said of the link."""
@@ -169,11 +158,11 @@ class AnswerBlocks:
 
     @property
     def about(self) -> str:
-        return _SAID_OF[self.checker][0]
+        return _ABOUT_MODEL if self.judge else _ABOUT_WORDS
 
     @property
     def marks(self) -> tuple[tuple[str, str], ...]:
-        return tuple((SIGNS[kind], meaning) for kind, meaning in _SAID_OF[self.checker][1].items())
+        return tuple((SIGNS[kind], meaning) for kind, meaning in (_OPINIONS if self.judge else _MARKS).items())
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -217,18 +206,11 @@ class AnswerBlocks:
     def held(self) -> PieceSet:
         return PieceSet(self.pieces)
 
-    @cached_property
-    def checker(self) -> Checker:
-        return checker_of(self.view.trace.settings.support)
-
-    @cached_property
+    @property
     def judge(self) -> str:
         """The model that said what supports each sentence; "" where words were compared."""
-        return "" if self.checker is Checker.WORDS else clean(self.view.trace.settings.support)
-
-    @property
-    def _names_evidence(self) -> bool:
-        return self.checker in (Checker.WORDS, Checker.LANGUAGE_MODEL)
+        setting = self.view.trace.settings.support
+        return "" if setting == WORDS else clean(setting)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -241,7 +223,7 @@ class AnswerBlocks:
     def note(self, one: Support) -> str:
         absent = [self._cited(place) for place in one.cited if not 1 <= place <= len(self.excerpts)]
         message = [f"cites {' and '.join(absent)}, which is not among its sources"] if absent else []
-        elsewhere = supported_elsewhere(one, self.pieces) if self._names_evidence else ()
+        elsewhere = supported_elsewhere(one, self.pieces)
         if elsewhere and len(absent) < len(one.cited):
             there = " and ".join(self._cited(place) for place in one.cited if 1 <= place <= len(self.excerpts))
             found = "support is" if self.judge else "words are"
@@ -291,10 +273,7 @@ class AnswerBlocks:
             return ""
         if not self.judge:
             return f", score {_support(one.score)}"
-        if not self._is_opinion(one):
-            return ", word for word"
-        score = "" if self.checker is Checker.LANGUAGE_MODEL else f"score {_support(one.score)}, "
-        return f", {score}judged by {self.judge}"
+        return f", judged by {self.judge}" if self._is_opinion(one) else ", word for word"
 
     def _is_opinion(self, one: Support) -> bool:
         """A model was not asked about what stands in the evidence word for word."""
@@ -345,10 +324,6 @@ class AnswerBlocks:
             return f"Score {score}.{'' if stands is SupportLevel.SUPPORTED else missed} Found in:"
         if not self._is_opinion(one):
             return "It stands in the evidence word for word, so no model was asked:"
-        if not self._names_evidence:
-            return (
-                f"Score {score}, judged by {self.judge}: {stands}.{' Nearest in the evidence:' if has_quotes else ''}"
-            )
         rests = " It rests on:" if has_quotes else " No sentence of the evidence was named."
         return f"Judged by {self.judge}: {stands}.{'' if stands is SupportLevel.NONE else rests}"
 

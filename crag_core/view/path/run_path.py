@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from crag_core.base.text.display import clean, counted
 from crag_core.base.types.answers import AnswerState
-from crag_core.base.types.steps import StepName, StepState
+from crag_core.base.types.steps import StepState
 from crag_core.base.types.web import WebOutcome
 from crag_core.trace.consolidation import in_brief
 from crag_core.trace.edits import edited
@@ -16,32 +16,16 @@ from crag_core.trace.grounding.citation_check import WORDS, short_sum
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
+from crag_core.trace.summary import UNTIL_DECIDED
 from crag_core.trace.trace import Trace, context_ids
 from crag_core.view.path import stages
 from crag_core.view.path.stages import BROKEN, PLACES, Stage, StageState, break_at, stage
 from crag_core.view.run_view import model_name
 
-
-@dataclass(frozen=True)
-class RunPath:
-    """Every stage in order; "check" is among them only where the record holds what supports the answer."""
-
-    stages: tuple[Stage, ...]
-
-    def stage(self, name: str) -> Stage:
-        return next(stage for stage in self.stages if stage.id == name)
-
+RunPath = dict[str, Stage]
+"""Every stage by its id, in order; "check" is among them only where the record holds what supports the answer."""
 
 _SURE = ("retrieve", "grade", "route")
-_DECIDING = (
-    StepName.CLASSIFY,
-    StepName.RETRIEVE,
-    StepName.GRADE,
-    StepName.JUDGE_TOGETHER,
-    StepName.ROUTE,
-    StepName.RETRIEVE_AGAIN,
-)
-"""Steps after which the decision may be another one."""
 _IDLE = (StageState.NOT_TAKEN, StageState.SKIPPED, StageState.WOULD_BE, StageState.TO_COME)
 
 
@@ -61,7 +45,7 @@ def run_path(trace: Trace, routed: Reroute, running: str | None = None) -> RunPa
         drafts[0] = replace(drafts[0], detail="; ".join(filter(None, (drafts[0].detail, understood))))
     if trace.support is not None:
         drafts.append(_check(trace, routed))
-    return RunPath(tuple(_with_cost(_settled(one, trace, running), trace, routed) for one in drafts))
+    return {one.id: _with_cost(_settled(one, trace, running), trace, routed) for one in drafts}
 
 
 def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
@@ -70,7 +54,7 @@ def _is_decided(trace: Trace, routed: Reroute, running: str | None) -> bool:
         return False
     if stages.grade(trace, routed).state is StageState.WOULD_BE:
         return False
-    return running is None or (trace.decision is not None and running not in _DECIDING)
+    return running is None or (trace.decision is not None and running not in UNTIL_DECIDED)
 
 
 def _draft(name: str, trace: Trace, routed: Reroute, running: str | None, is_decided: bool) -> Stage:

@@ -12,7 +12,6 @@ from crag_core.base.types.web import WebOutcome
 from crag_core.evaluators.policies import known_card
 from crag_core.pipeline.call_budget import calls_needed
 from crag_core.pipeline.run import WebMode
-from crag_core.trace.grounding.checkers import asks_language_model
 from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
@@ -70,7 +69,7 @@ def offer(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None
             ungraded=len(missed) if is_rest else 0,
         ),
         searches=Missing.WEB in needs,
-        judges=asks_language_model(support),
+        judges=support != WORDS,
         tried=_tried(trace) if set(needs) <= {Missing.WEB, Missing.ANSWER} and Missing.WEB in needs else "",
         is_outdated=Missing.GRADES in needs,
         rest="Grade the rest" if is_rest else "Continue" if tuple(needs.values()) == (_REST,) else "",
