@@ -14,7 +14,7 @@ from crag_core.evaluators.named.evaluator import NamedEvaluator
 from crag_core.evaluators.named.files import OnStatus, no_status
 from crag_core.evaluators.named.names import parse_name
 from crag_core.evaluators.policies import DEFAULT
-from crag_core.experiments.batch import OnSetProgress, TakeTurn, at_once, score
+from crag_core.experiments.batch import OnSetProgress, score
 from crag_core.experiments.evaluators import KeptEvaluator
 from crag_core.experiments.evaluators import calibrate as fitted
 from crag_core.experiments.labelled.graded import cases
@@ -58,7 +58,6 @@ def calibrate(
     cancel: Event | None = None,
     on_progress: OnSetProgress = lambda progress: None,
     tell: OnStatus = no_status,
-    take_turn: TakeTurn = at_once,
 ) -> KeptEvaluator:
     """Grade `labelled` over the documents of `workbench` (None: the sample's questions, over its own documents), and
     keep the calibration in its home. What was graded is kept too, so that a stopped one goes on.
@@ -75,7 +74,7 @@ def calibrate(
     log = workbench.experiments.scores(bench.conditions(engine, labelled.questions))
     done = score(
         labelled.questions, engine, log, time.monotonic, workers=1, cancel=cancel,
-        on_progress=on_progress, take_turn=take_turn, recorded=bench.recorded(labelled.questions),
+        on_progress=on_progress, recorded=bench.recorded(labelled.questions),
     )  # fmt: skip
     if done.failed or done.done < done.total:
         missing = done.total - done.done

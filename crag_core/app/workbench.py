@@ -279,7 +279,7 @@ class Workbench:
         """An evaluator that somebody else trained; raises `NotCalibrated` unless these very files were calibrated."""
         name = str(parse_name(name))
         made = self._calibrated(name)
-        hint = f"Calibrate it once: crag-explorer calibrate '{name}', or the button below Evaluator in the sidebar."
+        hint = f"Calibrate it once: crag-explorer calibrate '{name}'"
         if made is None:
             raise NotCalibrated(f"{name} is not calibrated: no threshold fits its raw scores.", hint=hint)
         found = NamedEvaluator(parse_name(name), made)
