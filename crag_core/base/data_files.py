@@ -15,19 +15,15 @@ DATA = (_PACKAGE if _IS_INSTALLED else _PACKAGE.parent) / "data"
 APPLICATION = _PACKAGE.parent / "crag_app" if _IS_INSTALLED else _PACKAGE.parent
 
 
-def read_named(name: str, most_mb: int) -> bytes:
-    """A file, or standard input by the name "-". Raises `OSError`, also for more than that: a device has no end."""
-    with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
-        content = file.read(most_mb * 2**20 + 1)
-    if len(content) > most_mb * 2**20:
-        raise OSError(errno.EFBIG, f"it has more than {most_mb} MB")
-    return content
-
-
 def read_input(name: str, what: str, most_mb: int, hint: str = "") -> bytes:
-    """As `read_named`; raises `UnknownName` with the hint where there is no such file, `BadRecord` for other faults."""
+    """A file, or standard input by the name "-"; raises `UnknownName` with the hint where there is no such file,
+    `BadRecord` for other faults, and for more than that: a device has no end."""
     try:
-        return read_named(name, most_mb)
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
+            content = file.read(most_mb * 2**20 + 1)
+        if len(content) > most_mb * 2**20:
+            raise OSError(errno.EFBIG, f"it has more than {most_mb} MB")
+        return content
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
         raise UnknownName(f"There is no file {name[:200]}.", hint=hint) from error
     except OSError as error:

@@ -61,14 +61,14 @@ def calls_needed(
     `ungraded`: so many of the passages are to be graded; 0: all.
     """
     costs = {
-        Missing.GRADES: _grading(judge, ungraded or min(passages, policy.top or passages)),
+        Missing.GRADES: grading_calls(judge, ungraded or min(passages, policy.top or passages)),
         Missing.QUESTION_CLASS: int(writer),
         Missing.SUFFICIENCY: int(writer),
         Missing.CONSOLIDATION: max(map(_consolidating, policy.routes.values())) * writer,
         Missing.EXTRACTION: passages * writer,
         Missing.WEB: web_calls(policy, judge, writer=writer),
-        Missing.PAGES: _grading(judge, policy.web.pages * CHUNKS_OF_A_PAGE) * policy.web.refine,
-        Missing.RE_RETRIEVAL: writer + _grading(judge, passages),
+        Missing.PAGES: grading_calls(judge, policy.web.pages * CHUNKS_OF_A_PAGE) * policy.web.refine,
+        Missing.RE_RETRIEVAL: writer + grading_calls(judge, passages),
         Missing.ANSWER: int(writer),
     }
     return sum(costs.get(item, 0) for item in missing)
@@ -77,12 +77,12 @@ def calls_needed(
 def web_calls(policy: Policy, judge: EvaluatorCard, *, writer: bool) -> int:
     chunks = policy.web.pages * (CHUNKS_OF_A_PAGE - 1)  # beside the snippet that they take the place of
     writes = writer and policy.web.query is not WebQuery.QUESTION
-    return writes + _grading(judge, policy.web.limit + chunks) * policy.web.refine
+    return writes + grading_calls(judge, policy.web.limit + chunks) * policy.web.refine
 
 
 def _calls(policy: Policy, action: Action, judge: EvaluatorCard, passages: int, writer: bool, searches: bool) -> Calls:
     steps = policy.steps(action)
-    graded = _grading(judge, min(passages, policy.top or passages))
+    graded = grading_calls(judge, min(passages, policy.top or passages))
     together = int(writer and policy.judges_together)  # of nothing, nobody is asked
     sorting = int(writer and policy.classifies)
     is_skipped = bool(policy.skip) and not policy.is_plain and action is Action.CORRECT
@@ -114,5 +114,5 @@ def _consolidating(steps: Mapping[str, Any]) -> int:
     return 1 + bool(steps["consolidate"]) if "consolidate" in steps else 0
 
 
-def _grading(judge: EvaluatorCard, passages: int) -> int:
+def grading_calls(judge: EvaluatorCard, passages: int) -> int:
     return math.ceil(passages / judge.batch) if judge.calls_model else 0

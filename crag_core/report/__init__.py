@@ -15,7 +15,6 @@ from crag_core.base.text.display import moment
 from crag_core.decision.policy import Policy
 from crag_core.report import text
 from crag_core.report.run.sections import (
-    absences,
     answer_of,
     cards_of,
     changes_of,
@@ -80,7 +79,6 @@ def render(trace: Trace, policy: Policy | None = None) -> str:
         cost_of=cost_of,
         step_title=step_title,
         settings=settings_of(trace),
-        absences=absences(view),
         asked_as=asked_as(trace),
     )
 

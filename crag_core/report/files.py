@@ -6,8 +6,8 @@ import sys
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 
-from crag_core.base.data_files import read_named
-from crag_core.base.errors import BadRecord, WrongUse
+from crag_core.base.data_files import read_input
+from crag_core.base.errors import BadRecord
 from crag_core.trace.trace import Trace
 
 STREAM = "-"
@@ -18,14 +18,10 @@ _RECORDING = 'Make one with: python -m crag_core ask "…" --json > run.json'
 
 
 def read_run(name: str) -> Trace:
-    """`BadRecord` says what was found instead of a run."""
+    """Raises as `read_input`; `BadRecord` says what was found instead of a run."""
+    data = read_input(name, "recorded run", LARGEST_MB, _RECORDING)
     try:
-        data = read_named(name, LARGEST_MB)
         return Trace.from_json(data.decode(encoding_of(data)))
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-        raise WrongUse(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
-    except OSError as error:
-        raise BadRecord(f"{name}: expected a recorded run, found: {error.strerror}.", hint=_RECORDING) from error
     except UnicodeDecodeError as error:
         raise BadRecord(f"{name}: expected a recorded run (JSON), found no text.", hint=_RECORDING) from error
     except BadRecord as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+
+from crag_core.base.network.addresses import is_server
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
 _HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
@@ -21,13 +22,8 @@ def clean(text: str) -> str:
 
 def web_address(url: str | None) -> str | None:
     """The address, if it is one of the web (http or https, with a host); None for anything else, which stays text."""
-    if not url or url != clean(url) or any(character.isspace() for character in url):
-        return None
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # such as an unclosed bracket
-        return None
-    return url if parts.scheme in ("http", "https") and parts.hostname else None
+    is_plain = url is not None and url == clean(url) and not any(sign.isspace() for sign in url)
+    return url if url and is_plain and is_server(url) else None
 
 
 def shortened(text: str, length: int) -> str:

@@ -17,6 +17,7 @@ from crag_core.trace.trace import Trace
 MOST_LOOKED_AT = 200_000  # characters of a passage that are looked at; a file that is read whole can have millions
 _MOST_OF_ONE = 20
 _MOST_QUOTED = 3
+_LONGEST_QUOTED = 120
 
 MEANINGS: dict[str, str] = {
     "override": "it asks to set earlier instructions aside",
@@ -164,11 +165,11 @@ def fold(text: str) -> tuple[str, list[int]]:
     return "".join(small for small, _ in pieces), [place for _, place in pieces]
 
 
-def shown(suspicion: Suspicion, passage: Passage, length: int = 120) -> str:
+def shown(suspicion: Suspicion, passage: Passage) -> str:
     words = (passage.source if suspicion.in_source else passage.text)[suspicion.start : suspicion.end]
     visible = "".join(chr(ord(sign) - 0xE0000) if "\U000e0020" <= sign <= "\U000e007e" else sign for sign in words)
     visible = " ".join("".join(sign for sign in visible if sign.isprintable() or sign.isspace()).split())
-    return shortened(visible or f"{len(words)} characters that are not seen", length)
+    return shortened(visible or f"{len(words)} characters that are not seen", _LONGEST_QUOTED)
 
 
 def warnings(trace: Trace, passage: Passage) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def test_a_later_question_follows_a_kept_run_or_its_record(indexed: Path, tmp_pa
     (indexed / "no-run.json").write_text("{}", "utf-8")
     for wrong, told, code in (
         ("none", "There is no kept run 'none'.", 2),
-        (str(tmp_path / "none.json"), "expected a recorded run, found: No such file", 2),
+        (str(tmp_path / "none.json"), "There is no file", 2),
         (str(indexed / "no-run.json"), "no-run.json: This is not a recorded run: it has no schema.", 1),
     ):
         assert main(["ask", typed, "--after", wrong]) == code
@@ -254,7 +254,7 @@ def test_wrong_use_is_exit_code_2(home: Path, capsys: Output, arguments: list[st
         (["tune", "--set", "x.csv", "--policy", "papre"], "Did you mean 'paper'?"),
         (["compare", "--set", "x", "--with", "papre"], "Did you mean 'paper'?"),
         (["policy", "no.toml"], "There is no file no.toml."),
-        (["report", "no.json"], "no.json: expected a recorded run, found: No such file"),
+        (["report", "no.json"], "There is no file no.json. Make one with: python -m crag_core ask"),
         (["restore", "no.zip"], "no.zip is not a file."),
         (["reindex", "--tokens", "-5"], "expected 50 to"),
         (["reindex", "--overlap", "99999999999999999999"], "expected 0 to half of"),

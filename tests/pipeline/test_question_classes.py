@@ -38,7 +38,7 @@ def test_no_retrieval_reads_nothing_and_every_place_says_so() -> None:
     routed, view = reroute(trace, POLICY), view_run(trace)
     assert routed.answer == trace.answer and routed.missing == () and routed.knowledge.notes == (FROM_MEMORY,)
     assert view.routed.ending is AnswerEnding.FROM_MEMORY
-    assert ("doubtful", FROM_MEMORY) in AnswerBlocks(view, trace.answer, ()).notes
+    assert ("doubtful", FROM_MEMORY) in AnswerBlocks(view, trace.answer).notes
     assert chip(routed.decision, "") == Chip("No retrieval", "No document was read")
     assert (flip_lines(view), no_flip(view)) == ((), "No threshold is looked at.")
     summary = summarize(trace)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from crag_core.base.types.answers import AnswerState
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.trace import Trace
 from tests.judge import heard, judging
@@ -119,17 +118,3 @@ def test_a_session_begun_without_it_stays_with_quotations_until_the_model_is_tak
     assert app.selectbox(key="model").value == EXTRACTIVE
     app.button(key="writer_best").click().run()
     assert app.selectbox(key="model").value == LARGE and not app.exception
-
-
-# --- a refusal ------------------------------------------------------------------------------------------------------
-
-
-def test_a_refusal_can_be_answered_by_quotations_without_a_call(start: Start, server: OllamaServer) -> None:
-    server.engine = ScriptedModel(judging(answer="<think>No.</think> CANNOT ANSWER"))
-    app = ask(choose(start(OLLAMA_HOST=server.url), evaluator="embedding", model=SMALL), PRICE)
-    refused = taken(app)
-    assert refused.answer is not None and refused.answer.state is AnswerState.CANNOT_ANSWER
-    calls = server.chat_calls
-    press(app, "Show the quotations")
-    assert "14 pounds" in shown(app) and "found no answer here" in shown(app)
-    assert server.chat_calls == calls and taken(app) is refused and not app.exception

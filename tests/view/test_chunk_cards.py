@@ -129,7 +129,7 @@ def test_a_chunk_or_snippet_has_one_number_wherever_it_is_shown() -> None:
     view = cited()
     assert view.routed.answer is not None and view.excerpt_numbers == (2, 3, 4)
     shown = "From the second [2], the third [3] and the web [4]; nowhere [7]."
-    blocks = AnswerBlocks(view, view.routed.answer, ())
+    blocks = AnswerBlocks(view, view.routed.answer)
     assert "".join(part for block in blocks.blocks for one in block.sentences for part, _, _ in one.parts) == shown
     links = {part: href for block in blocks.blocks for one in block.sentences for part, href, _ in one.parts if href}
     assert links == {"[2]": "#passage-2", "[3]": "#passage-3", "[4]": "#web-4"}

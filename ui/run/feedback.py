@@ -63,7 +63,7 @@ def _draw_labels(view: View, said: dict[tuple[About, str], Label]) -> None:
                         then = None if other is expected else other
                         name, key = f":{COLOURS[other]}[{other}]", f"label_route_{other}"
                         args = (About.ROUTE, "", Mark.WRONG, then)
-                        _draw_button(name, ICONS[other], key, other is expected, _label, args)
+                        _draw_button(name, ICONS[other], key, other is expected, args)
     if answer is not None and answer.state is AnswerState.COMPLETE and not view.is_quoted_anew:
         label = said.get((About.ANSWER, ""))
         with _row("Was this answer right?" if action is None else "And the answer?"):
@@ -80,9 +80,9 @@ def _said_of(route: Label | None, action: Action) -> tuple[Mark | None, Action |
     return Mark.WRONG, route.wanted
 
 
-def _row(words: str, key: str | None = None) -> DeltaGenerator:
+def _row(words: str) -> DeltaGenerator:
     """Wraps as one piece."""
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content", key=key)
+    row = st.container(horizontal=True, vertical_alignment="center", gap="small", width="content")
     row.markdown(f":small[:gray[{words}]]", width="content")
     return row
 
@@ -91,15 +91,13 @@ def _draw_mark(mark: Mark, current: Mark | None, about: About, target: str = "")
     words, icon = _FACES[mark]
     is_set = mark is current
     args = (about, target, mark, None, not is_set)
-    _draw_button(words, icon, f"label_{target or about.value}_{mark}", is_set, _label, args)
+    _draw_button(words, icon, f"label_{target or about.value}_{mark}", is_set, args)
 
 
-def _draw_button(
-    words: str, icon: str, key: str, is_set: bool, act: Callable[..., None], args: tuple[object, ...], hint: str = _KEPT
-) -> None:
+def _draw_button(words: str, icon: str, key: str, is_set: bool, args: tuple[object, ...]) -> None:
     """A sign of its own tells the one that holds, in its name too: neither colour nor weight alone would."""
-    label, hint = (f"**{words} ✓**", _TAKE_BACK) if is_set else (words, hint)
-    st.button(label, key, hint, act, args, icon=f":material/{icon}:", type="tertiary")
+    label, hint = (f"**{words} ✓**", _TAKE_BACK) if is_set else (words, _KEPT)
+    st.button(label, key, hint, _label, args, icon=f":material/{icon}:", type="tertiary")
 
 
 # --- what is kept ---------------------------------------------------------------------------------------------------

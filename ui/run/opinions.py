@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
 from crag_core.base.text.display import model_calls, shortened
 from crag_core.base.types.grades import EvaluatorCard
+from crag_core.pipeline.call_budget import grading_calls
 from crag_core.trace.reroute import decision_path_of
 from crag_core.trace.trace import Trace
 from crag_core.view.opinions import Cell, Comparison, Side, Suited, comparisons
@@ -75,10 +75,8 @@ def _draw_asking(
 
 def calls_for(trace: Trace, card: EvaluatorCard) -> int:
     """Model calls for an opinion on every passage of the run, if no reply must be asked for twice."""
-    if not card.calls_model:
-        return 0
     corpus = len(decision_path_of(trace, trace.settings.policy).looked_at)
-    return sum(math.ceil(count / card.batch) for count in (corpus, len(trace.web_passages)))
+    return grading_calls(card, corpus) + grading_calls(card, len(trace.web_passages))
 
 
 def _draw_comparison(found: Comparison, on_adopt: Callable[[str], None]) -> None:

@@ -30,13 +30,12 @@ _MOST_EARLIER = 30
 
 @dataclass
 class AskPage:
-    """Runs that were opened or asked here, newest `earlier` first; of those the one that the run on the page was
-    generated from; and the id of the run whose quotations are shown in place of a refusal."""
+    """Runs that were opened or asked here, newest `earlier` first, and the one that the run on the page was generated
+    from."""
 
     earlier: tuple[Trace, ...] = ()
     first: Trace | None = None
     is_first_hidden: bool = False
-    quoted: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,11 +194,6 @@ def first_beside() -> Trace | None:
     taken, page = trace(), kept(AskPage)
     is_another = page.first is not None and taken is not None and page.first.id != taken.id
     return page.first if is_another and not page.is_first_hidden else None
-
-
-def show_quotations(run_id: str) -> None:
-    """For a callback: in place of a model's refusal."""
-    kept(AskPage).quoted = run_id
 
 
 def hide_first() -> None:

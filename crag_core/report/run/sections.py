@@ -140,7 +140,7 @@ def answer_of(view: RunView) -> AnswerBlocks | str:
     if answer is not None:
         if answer.state is AnswerState.CANNOT_ANSWER:
             return why_unanswered(view, answer) or "This cannot be answered from the evidence."
-        return AnswerBlocks(view, answer, trace.support or ())
+        return AnswerBlocks(view, answer)
     if trace.answer is not None:
         return "No answer for this decision yet. The original run has one, from other evidence or under another action."
     if trace.web and trace.web.outcome is WebOutcome.PENDING:
@@ -239,30 +239,3 @@ def _bars(policy: Policy, card: ChunkCard) -> Iterator[Bar]:
         is_compared = number in card.compared and not (policy.scores_the_set or policy.is_plain)
         thresholds = tuple(round(100 * one, 1) for one in limits[number.name]) if is_compared else ()
         yield Bar(number.name, number.text, round(100 * number.value, 1), thresholds)
-
-
-# --- what is absent -------------------------------------------------------------------------------------------------
-
-
-def absences(view: RunView) -> Iterator[str]:
-    """What a reader might look for and does not find, each said once."""
-    trace = view.trace
-    if trace.passages is None:
-        yield "Nothing was retrieved."
-    elif trace.grades is None:
-        yield "No chunk was graded."
-    if trace.passages and trace.strips is None:
-        yield "No sentence was scored: none is kept or struck out."
-    for lacking in view.routed.missing if view.is_decided else ():
-        if lacking is not Missing.ANSWER:
-            yield f"This decision would need {lacking}."
-    if view.routed.answer is None:
-        yield "No answer to this decision."
-    elif trace.support is None:
-        yield "The sentences of the answer were not checked against the evidence."
-    if trace.web is None:
-        yield "The web was not searched."
-    if not trace.other_opinions:
-        yield "No second opinion."
-    yield "The documents: only their retrieved chunks are here."
-    yield "The record that the application opens: share the run as JSON for that."

@@ -121,19 +121,15 @@ class Source:
 
 @dataclass(frozen=True)
 class AnswerBlocks:
-    """An answer under what it was written from.
-
-    `measured` is what the record holds of its sentences, () where nothing; of an answer that the run did not write it
-    says nothing.
-    """
+    """An answer under what it was written from."""
 
     view: RunView
     answer: Answer
-    measured: tuple[Support, ...]
 
     @property
     def support(self) -> tuple[Support, ...]:
-        return self.measured if self.answer == self.view.trace.answer else ()
+        """What the record holds of its sentences; () where nothing, and of an answer that the run did not write."""
+        return (self.view.trace.support or ()) if self.answer == self.view.trace.answer else ()
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:

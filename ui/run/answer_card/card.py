@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -14,16 +13,13 @@ from crag_core.base.text.refusals import says_more
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.decision.reasons import reason_in
 from crag_core.trace.grounding.ending import AnswerEnding
-from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, quotable, quote, why_doubtful
+from crag_core.trace.grounding.quoted_answer import quotable, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
 from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered, why_unanswered
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.score_words import ALONE
 from ui import PARTS
 from ui.run.answer_card.offer import Offer, cost
-from ui.session import current_run
-from ui.session.current_run import AskPage
-from ui.session.keys import kept
 from ui.shell.text import plain
 
 _component = st.components.v2.component(
@@ -67,9 +63,8 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
     `offered` is what an answer under the present settings would cost, None where none can be generated here.
     """
     with st.container(border=True, gap="small", key=f"answer_card_{view.trace.id}"):
-        shown = _requoted(view)
-        _draw_head(view.routed.ending if shown is None else AnswerEnding.DOUBTFUL, view, offered, on_generate)
-        answer = shown or view.routed.answer
+        _draw_head(view, offered, on_generate)
+        answer = view.routed.answer
         if answer is None:
             # As high as the answer was that stood here.
             missing = (offered.missing if offered else "") or "Not run yet: no answer is in this record"
@@ -81,18 +76,12 @@ def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGene
         elif answer.state is AnswerState.CANNOT_ANSWER:
             _draw_unanswered(view, answer)
         else:
-            if shown and view.routed.answer:
-                refused = plain(view.routed.answer.writer)
-                st.caption(
-                    f"{refused} found no answer here; these sentences of the evidence come nearest. 0 LLM calls."
-                )
-            _draw_text(AnswerBlocks(view, answer, () if shown else view.trace.support or ()))
+            _draw_text(AnswerBlocks(view, answer))
 
 
-def _draw_head(ended: AnswerEnding, view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
-    answer = view.routed.answer
-    said = view.routed.said if ended is view.routed.ending else ended
-    colour, icon = ENDINGS[ended]
+def _draw_head(view: RunView, offered: Offer | None, on_generate: OnGenerate | None) -> None:
+    answer, said = view.routed.answer, view.routed.said
+    colour, icon = ENDINGS[view.routed.ending]
     if offered and offered.is_outdated and answer is not None:
         colour, icon, said = "gray", "history", f"{said} in the original run"
     with st.container(
@@ -173,17 +162,11 @@ def _draw_unanswered(view: RunView, answer: Answer) -> None:
     st.markdown(plain(why_unanswered(view, answer)))
     if says_more(answer.text):
         st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
-    for kind, note in AnswerBlocks(view, answer, ()).notes:
+    for kind, note in AnswerBlocks(view, answer).notes:
         if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))
     st.markdown("  \n".join(f":small[{line}]" for line in _shortly(found)))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if _can_quote(view, answer):
-            st.button(
-                "Show the quotations", f"answer_quote_{view.trace.id}",
-                f"The best sentences of what {plain(answer.writer)} was given, word for word. No model is called.",
-                current_run.show_quotations, (view.trace.id,), icon=":material/format_quote:",
-            )  # fmt: skip
         with st.popover("What was searched", type="tertiary", icon=":material/manage_search:"):
             _draw_searched(found)
         if view.abstains:
@@ -216,21 +199,3 @@ def _score(nearest: Nearest) -> str:
 def _quoted(nearest: Nearest, why: str) -> str:
     quoted = plain(shortened(quotable(nearest.text) or nearest.text, _LONGEST))
     return f"“{quoted}” :gray[{plain(str(name_of(nearest.passage)))} · {plain(why)}]"
-
-
-# Small models refuse even where the answer stands in what they were given, word for word.
-
-
-def _can_quote(view: RunView, answer: Answer) -> bool:
-    return answer.writer != EXTRACTIVE and bool(view.routed.knowledge.excerpts)
-
-
-def _requoted(view: RunView) -> Answer | None:
-    """Quotations in place of a model's refusal, where they were asked for."""
-    answer = view.routed.answer
-    if answer is None or answer.state is not AnswerState.CANNOT_ANSWER or not _can_quote(view, answer):
-        return None
-    if kept(AskPage).quoted != view.trace.id:
-        return None
-    text = quote(view.routed.knowledge, view.changed.all_strips, nearest=view.routed.is_doubtful)
-    return replace(answer, text=text, state=AnswerState.COMPLETE, writer=EXTRACTIVE)
