@@ -31,7 +31,7 @@ from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.steps import Step, StepName, StepState, Usage
-from crag_core.base.types.web import WebOutcome, WebSearch
+from crag_core.base.types.web import WebSearch
 from crag_core.pipeline.run import Attempt, Listener
 from crag_core.trace.summary import DOUBTFUL, FROM_MEMORY, Ending, Measured, Summary, answer_kind, measure, summarize
 from crag_core.trace.trace import Trace
@@ -82,7 +82,6 @@ FAST_TARGET, SLOW_TARGET = 70.0, 450.0
 are for questions that the documents are there to answer, so that only the dashboard for such an operation has them."""
 BUCKETS = (0.01, 0.025, 0.05, 0.07, 0.1, 0.2, 0.45, 0.7, 1, 2, 5, 10, 30, 60, 120)
 """Seconds; 0.07 and 0.45 are the targets of the fast and of the corrected path."""
-_ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 
 
 class Metrics(Listener):
@@ -207,7 +206,7 @@ class Metrics(Listener):
             self._tokens.labels(name, "completion").inc(max(usage.completion_tokens - old.completion_tokens, 0))
 
     def _count_web(self, before: WebSearch | None, web: WebSearch | None) -> None:
-        if web is None or web.outcome not in _ANSWERED or (before is not None and before.outcome in _ANSWERED):
+        if web is None or not web.outcome.was_asked or (before is not None and before.outcome.was_asked):
             return
         asked = [(one.provider, one.outcome.value) for one in web.attempts] or [(web.provider, web.outcome.value)]
         for provider, outcome in [(web.provider, "from_cache")] if web.from_cache else asked:

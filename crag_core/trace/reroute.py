@@ -24,7 +24,6 @@ from crag_core.trace.trace import Trace, context_key
 
 NO_MODEL = "No language model: "  # how a note begins that says what the policy did in place of asking one
 _UNASKED = (WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.COOLING)
-SEARCHED = (WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
 _ROUND = {CorrectionKind.EXPAND, CorrectionKind.READ, CorrectionKind.RE_RETRIEVE}
 
 
@@ -309,7 +308,7 @@ def _refined(wanted: Correction, question: str, excerpts: tuple[Excerpt, ...]) -
 
 
 def _searched(wanted: Correction, web: WebSearch | None) -> list[Correction]:
-    if web is None or web.outcome not in SEARCHED:
+    if web is None or not web.outcome.was_asked:
         return []
     if wanted.kind is CorrectionKind.REWRITE:
         return (

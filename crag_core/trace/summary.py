@@ -9,7 +9,6 @@ from crag_core.base.types.decisions import Action, CorrectionKind
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.passages import ANSWERING, Passage
 from crag_core.base.types.steps import StepName, StepState
-from crag_core.base.types.web import WebOutcome
 from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.rounds import DecisionPath
 from crag_core.trace.edits import edited
@@ -25,7 +24,6 @@ _STRATEGIES = {
     CorrectionKind.REFINE: "refinement",
 }
 _FROM_THE_WEB = frozenset({StepName.SEARCH, StepName.READ_PAGES})
-_UNASKED = (WebOutcome.OFF, WebOutcome.COOLING, WebOutcome.PENDING, WebOutcome.APPROVED, WebOutcome.REFUSED)
 UNTIL_DECIDED = (
     StepName.CLASSIFY,
     StepName.RETRIEVE,
@@ -183,7 +181,7 @@ def measure(trace: Trace, at: float) -> Measured:
         retrieval_ms=summary.retrieval_ms if is_assembled else None,
         provider_ms=1000 * trace.seconds_of(_FROM_THE_WEB) if is_assembled else None,
         total_ms=1000 * trace.seconds,
-        searched=trace.web is not None and trace.web.outcome not in _UNASKED and not trace.web.from_cache,
+        searched=trace.web is not None and trace.web.outcome.was_asked and not trace.web.from_cache,
         improved=_improved(trace) if is_assembled and summary.correction_applied else None,
         graded=len(grades) - ungraded,
         ungraded=ungraded,

@@ -11,7 +11,6 @@ from crag_core.app.model_servers import Models
 from crag_core.base.errors import CragError
 from crag_core.base.text.display import clean, counted, readable
 from crag_core.base.types.decisions import Action
-from crag_core.base.types.web import WebOutcome
 from crag_core.decision.policy import Doubtful, Policy
 from crag_core.pipeline.run import WebMode
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
@@ -283,7 +282,7 @@ def _web() -> Health:
     last = app_state.workbench().searcher.last
     if last is None:
         return Health("Web", None, f"{app_state.workbench().searcher.name}, not asked yet")
-    if last.outcome in (WebOutcome.USED, WebOutcome.EMPTY):
+    if last.outcome.is_reply:
         return Health("Web", True, f"{last.provider} answers")
     return Health("Web", False, last.message)
 

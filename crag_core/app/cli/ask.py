@@ -17,7 +17,6 @@ from crag_core.base.text.display import clean
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.steps import Step
-from crag_core.decision.decide import chunk_action, set_aside
 from crag_core.decision.policy import Doubtful
 from crag_core.observability.logs import show_logs
 from crag_core.pipeline.call_budget import JUDGING
@@ -29,9 +28,10 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, doubtful_title, 
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.chunk_cards import chunk_cards
 from crag_core.view.record import step_title
 from crag_core.view.run_view import view_run
-from crag_core.view.score_words import BESIDE, numbers_of, reason_of, signals_of
+from crag_core.view.score_words import BESIDE, reason_of
 from crag_core.view.verdict_lines import chip
 
 _YES = ("y", "yes")
@@ -200,16 +200,9 @@ def _describe(trace: Trace) -> str:
         f"corrections: {made.strategy}; {made.model_calls} model calls, {made.retrieval_ms:.0f} ms to the context",
     ]
     lines.append("")
-    aside = set_aside(trace.settings.policy, trace.all_passages, trace.grades)
-    for passage in trace.all_passages:
-        grade = trace.grade_of(passage.id)
-        of, has_two = trace.settings.policy, routed.decision.topical is not None
-        numbers = numbers_of(grade, of, has_two=has_two) + (signals_of(grade) if grade and not has_two else ())
-        scores = ", ".join(f"{one.name} {one.text}" for one in numbers) or "not graded"
-        page = f", page {passage.page}" if passage.page else ""
-        alone = chunk_action(trace.settings.policy, passage, grade, aside)
-        number = view.labels[passage.id].number
-        lines.append(f"  [{number}] {passage.source}{page}  {scores}{f'  {alone}' if alone else ''}")
+    for card in chunk_cards(view):
+        scores = ", ".join(f"{one.name} {one.text}" for one in card.scores) or "not graded"
+        lines.append(f"  [{card.label.number}] {card.label.name}  {scores}{f'  {card.action}' if card.action else ''}")
     lines += [
         f"  [{view.labels[result.id].number}] web   {result.source}  {result.url}"
         for result in (trace.web.results if trace.web else ())

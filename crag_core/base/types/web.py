@@ -19,6 +19,18 @@ class WebOutcome(StrEnum):
     APPROVED = "approved, not searched yet"
     REFUSED = "refused by you"
 
+    @property
+    def is_failure(self) -> bool:
+        return self in (WebOutcome.FAILED, WebOutcome.RATE_LIMITED, WebOutcome.TIMED_OUT)
+
+    @property
+    def is_reply(self) -> bool:
+        return self in (WebOutcome.USED, WebOutcome.EMPTY)
+
+    @property
+    def was_asked(self) -> bool:
+        return self.is_reply or self.is_failure
+
 
 @dataclass(frozen=True)
 class WebWords:

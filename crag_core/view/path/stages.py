@@ -258,7 +258,6 @@ _STATES = {
     WebOutcome.REFUSED: StageState.SKIPPED,
     WebOutcome.EMPTY: StageState.TAKEN,
 }
-FAILED = (WebOutcome.FAILED, WebOutcome.TIMED_OUT, WebOutcome.RATE_LIMITED)
 
 
 def web_stage(name: str, trace: Trace, routed: Reroute) -> Stage:
@@ -348,10 +347,10 @@ def describe_page(page: WebPage) -> str:
 def web_failure(trace: Trace, routed: Reroute) -> str:
     """Why the web search that the route asks for brought nothing, if it failed; "" otherwise."""
     web = trace.web
-    if web is None or web.outcome not in FAILED or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
+    if web is None or not web.outcome.is_failure or not routed.decision.wants(CorrectionKind.WEB_SEARCH):
         return ""
     return f"{search_failed(web.outcome)}. {web.message}".strip()
 
 
-def search_failed(outcome: WebOutcome | None) -> str:
+def search_failed(outcome: WebOutcome) -> str:
     return "Web search failed" if outcome is WebOutcome.FAILED else f"Web search failed ({outcome})"

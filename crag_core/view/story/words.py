@@ -11,7 +11,7 @@ from crag_core.decision.policy import Policy
 from crag_core.decision.reasons import SCORE_WORDS
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import CITATION, EXTRACTIVE, citations
-from crag_core.trace.reroute import NO_MODEL, SEARCHED, Missing
+from crag_core.trace.reroute import NO_MODEL, Missing
 from crag_core.view.path.stages import describe_web, kept
 from crag_core.view.run_view import RunView, model_name
 from crag_core.view.story.steps import Outcome, Verdict
@@ -165,8 +165,7 @@ def _web(view: RunView) -> str:
         return "would be asked (not in this recording)"
     if web.outcome is WebOutcome.USED:
         return f"asked, {many(len(web.results), 'snippet')} found"
-    is_asked = web.outcome in SEARCHED
-    return f"asked, nothing came of it ({web.outcome})" if is_asked else f"not asked ({web.outcome})"
+    return f"asked, nothing came of it ({web.outcome})" if web.outcome.was_asked else f"not asked ({web.outcome})"
 
 
 def _answer(view: RunView) -> str:

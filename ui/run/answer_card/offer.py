@@ -16,11 +16,10 @@ from crag_core.trace.grounding.citation_check import WORDS
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.reroute import Missing, Reroute
 from crag_core.trace.trace import RunSettings, Trace
-from crag_core.view.path.stages import FAILED, search_failed
+from crag_core.view.path.stages import search_failed
 from crag_core.view.run_view import model_name
 
 _REST = "the rest of the answer"
-_ANSWERED = (WebOutcome.USED, WebOutcome.EMPTY)
 _BY_MODEL = (Missing.SUFFICIENCY, Missing.QUESTION_CLASS, Missing.CONSOLIDATION, Missing.EXTRACTION)
 """What nobody needs who has no language model."""
 
@@ -80,7 +79,7 @@ def _tried(trace: Trace) -> str:
     outcome = trace.web.outcome if trace.web else None
     if outcome is WebOutcome.REFUSED:
         return "Web search refused"
-    return search_failed(outcome) if outcome in FAILED else ""
+    return search_failed(outcome) if outcome and outcome.is_failure else ""
 
 
 def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
@@ -104,7 +103,7 @@ def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | Non
         if item in routed.missing and not is_elsewhere and not (choice.model == EXTRACTIVE and item in _BY_MODEL):
             by_whom = item is Missing.GRADES
             needs.setdefault(item, f"grades by {card.title.lower()}" if by_whom else item.value.partition(":")[0])
-    answered = trace.web is not None and trace.web.outcome in _ANSWERED
+    answered = trace.web is not None and trace.web.outcome.is_reply
     if routed.decision.may_search and choice.web is not WebMode.OFF and not answered:
         needs[Missing.WEB] = "another web search" if _tried(trace) else "web search"
     elif Missing.PAGES in routed.missing and choice.web is not WebMode.OFF:
