@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from fpdf import FPDF
 
@@ -55,6 +57,19 @@ def test_a_header_of_two_lines() -> None:
         read([(line, parts) for line, parts in rows])[0][0]
         == "Berth: North; Depth at ebb: 3 m; Fee EUR: 12.50; Water: yes"
     )
+
+
+def test_a_header_that_spans_columns_names_each_of_them() -> None:
+    wide = Line("Depth and fee", 165, 280, 720, 25, 10, True, True)
+    above = (replace(wide, text="Berth Depth and fee Water"), [row(720, "Berth", bold=True)[1][0], wide])
+    rows = [above, *table(("", "at ebb", "EUR", "Water"), NORTH, SOUTH)]
+    named = "Berth: North; Depth and fee at ebb: 3 m; Depth and fee EUR: 12.50; Water: yes"
+    assert read(rows)[0][0] == named
+
+
+def test_a_first_cell_that_spans_rows_is_in_each_of_them() -> None:
+    rows = table(HEADER, NORTH, ("", "2 m", "9.00", "no"), ("", "1 m"))
+    assert read(rows) == [[NAMED[0], "Berth: North; Depth: 2 m; Fee: 9.00; Water: no", "1 m"]]
 
 
 def test_cells_of_several_lines_are_one() -> None:

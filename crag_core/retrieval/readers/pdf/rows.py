@@ -21,7 +21,7 @@ _LEAST_CELLS = 3
 _MOST_HEADS = 3  # lines of a header
 _MOST_READ = 30  # rows below it, to know it by
 _CLOSE = 1.7  # type sizes between the lines of a header, or of a first cell: another row begins with its own
-_LOOSE = 2.5  # between those of other cells
+_LOOSE = 2.5  # between those of a bold header, or of other cells
 _FURTHEST = 4.0  # type sizes between rows of one table
 _MOST_BETWEEN = 3  # lines between them, such as the name of a section
 _MOST_OVERLEAF = 6  # the same, and the foot and the head of a page
@@ -68,6 +68,7 @@ class TableRows:
     def __init__(self) -> None:
         self._table: _Table | None = None
         self._between = 0  # lines since the last of the table
+        self._first = ""  # cell of its last row
 
     def name_cells(self, rows: Sequence[Row]) -> list[Row]:
         """The rows of a page; those of tables as "header: cell; header: cell", those of headers left out."""
@@ -101,6 +102,7 @@ class TableRows:
         is_whole = count == len(cells) and self._between <= _MOST_OVERLEAF
         if count < 2 or not (floor is not None or is_whole):
             return None
+        self._first = cells[0] = cells[0] or self._first
         text = pair_cells(self._table.names, cells)
         return replace(ahead[0][0], text=text, y=min(line.y for line, _ in ahead[:taken]), is_row=True), taken
 
@@ -118,7 +120,7 @@ class TableRows:
                 name and all(shape_of(row[at]) != "text" for row in body) for at, name in enumerate(table.names)
             )
             if is_bold or is_told or (self._table and table.names == self._table.names):
-                self._table = table
+                self._table, self._first = table, ""
                 return lines
         return 0
 
@@ -132,27 +134,35 @@ class _Table:
 
     def place(self, parts: Parts) -> list[int]:
         """The column of each part; none where a part is in no column or in two, or where two are in one."""
-        places = [
+        found = [columns[0] for columns in self._span(parts) if len(columns) == 1]
+        return found if len(found) == len(parts) and found == sorted({*found}) else []
+
+    def _span(self, parts: Parts) -> list[list[int]]:
+        """The columns that each part is above, below or in."""
+        return [
             [at for at, (left, right) in enumerate(self.edges) if part.left < right and left < part.right]
             for part in parts
         ]
-        found = [columns[0] for columns in places if len(columns) == 1]
-        return found if len(found) == len(parts) and found == sorted({*found}) else []
 
-    def join(self, lines: Sequence[Parts]) -> list[str]:
-        """What lines say in each column; nothing where one of them is not in the columns."""
+    def join(self, lines: Sequence[Parts], may_span: bool = False) -> list[str]:
+        """What lines say in each column; nothing where one of them is not in the columns, or spans some."""
         cells = [""] * len(self.edges)
         for parts in lines:
-            places = self.place(parts)
-            if not places:
+            spans = self._span(parts) if may_span else [[at] for at in self.place(parts)]
+            columns = [at for span in spans for at in span]
+            if not all(spans) or not columns or len({*columns}) < len(columns):
                 return []
-            for at, part in zip(places, parts, strict=True):
-                text = part.text.strip()
-                cells[at] = glue_lines(cells[at], text) if cells[at] else text
+            for span, part in zip(spans, parts, strict=True):
+                for at in span:
+                    text = part.text.strip()
+                    cells[at] = glue_lines(cells[at], text) if cells[at] else text
         return cells
 
     def take(self, ahead: Sequence[Row], ceiling: float) -> int:
-        """How many lines make the next row, below `ceiling`: cell after cell, each from its first line to its last."""
+        """How many lines make the next row, below `ceiling`: cell after cell, each from its first line to its last.
+
+        A row may lack its first cell alone, where that of the row above spans both.
+        """
         column, above, floor = -1, ahead[0][0], ahead[0][0].y
         for taken, (line, parts) in enumerate(ahead):
             places = self.place(parts)
@@ -160,7 +170,8 @@ class _Table:
                 return taken
             spacing = _LOOSE if column > 0 else _CLOSE
             goes_on = places[0] == column and 0 < above.y - line.y < spacing * line.size
-            if not (places[0] > column if taken else places[0] == 0) and not goes_on:
+            begins = places[0] == 0 or places == [*range(1, len(self.edges))]
+            if not (places[0] > column if taken else begins) and not goes_on:
                 return taken
             column, above, floor = places[-1], line, min(floor, line.y)
         return len(ahead)
@@ -182,7 +193,7 @@ def _find_table(header: Sequence[Parts], below: Sequence[Row]) -> tuple[_Table, 
     else:
         return None
     table = _Table([], edges)
-    table = replace(table, names=table.join(header))
+    table = replace(table, names=table.join(header, may_span=len(header) > 1))
     if body:
         cells = [[part.text.strip() for part in parts] for parts in body]
     else:
@@ -197,8 +208,9 @@ def _is_alike(line: Line, other: Line) -> bool:
 
 def _is_close(rows: Sequence[Parts]) -> bool:
     """Lines of one header: of one size, below one another."""
+    spacing = _LOOSE if _is_bold(rows) else _CLOSE
     return all(
-        _is_alike(row[0], below[0]) and 0 < row[0].y - below[0].y < _CLOSE * row[0].size
+        _is_alike(row[0], below[0]) and 0 < row[0].y - below[0].y < spacing * row[0].size
         for row, below in pairwise(rows)
     )
 
