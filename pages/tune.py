@@ -9,7 +9,7 @@ from ui.session.fragments import fragment
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
 from ui.shell.text import plain
-from ui.tune import labelling_state, tune_state
+from ui.tune import labelling, tune_state
 from ui.tune.figures import draw_figures
 from ui.tune.grading_progress import draw_ended, draw_grading
 from ui.tune.labelling import draw_labelling, draw_start
@@ -57,7 +57,7 @@ draw_report()
 ended = tune_state.grading().take_ended()
 with errors_drawn():
     draw_labelling()  # which takes what has ended
-busy = tune_state.grading().job is not None or labelling_state.GRADING.job is not None
+busy = tune_state.grading().job is not None or labelling.GRADING.job is not None
 draw_questions(busy)
 if ended is not None:
     draw_ended(ended)

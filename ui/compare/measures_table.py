@@ -93,7 +93,7 @@ def _compared(questions: Sequence[LabelledQuestion]) -> Table:
 
 def _setups(questions: Sequence[LabelledQuestion]) -> dict[str, Setup]:
     workbench = app_state.workbench()
-    corpus = labelled_sets.corpus_of(questions, app_state.choice().collection)
+    corpus = workbench.corpus_of(questions, app_state.choice().collection)
     return {one.name: workbench.setup(one.choice, corpus) for one in compare_state.configurations()}
 
 

@@ -15,7 +15,7 @@ from ui.logs import log_state
 from ui.session import access, app_state, labelled_sets
 from ui.session.keys import hand
 from ui.shell.text import plain
-from ui.tune import labelling_state
+from ui.tune import labelling
 from ui.tune.grading_progress import draw_to_grade
 
 _TUNE, _COMPARE = "pages/tune.py", "pages/compare.py"
@@ -33,7 +33,7 @@ def draw_next_steps(found: Imported) -> None:
             labels = ", ".join(f"{count} {word(one)}" for one, count in found.labelled.counts.items())
             st.caption(plain(f"Labels, by what the chunks hold: {labels}"))
         if found.unlabelled and access.is_administrator():
-            count, most = len(found.unlabelled), labelling_state.ROUND
+            count, most = len(found.unlabelled), labelling.ROUND
             some = f"the {most} nearest to your thresholds" if count > most else counted(count, "record")
             st.button(
                 f"Label {some}", on_click=_label, args=(found,), icon=":material/label:", key="log_label",
@@ -51,7 +51,7 @@ def _use(labelled: LabelledSet, target: str) -> None:
 def _label(found: Imported) -> None:
     """For a callback: the labels go into the set of the log."""
     _use(found.labelled or LabelledSet(found.log.name, ()), _TUNE)
-    labelling_state.begin(found.unlabelled, found.log.name)
+    labelling.begin(found.unlabelled, found.log.name)
 
 
 def draw_grading(log: RetrievalLog, done: int) -> None:

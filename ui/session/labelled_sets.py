@@ -6,12 +6,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import streamlit as st
-
 from crag_core.app.background_jobs import Job
 from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
-from crag_core.experiments.labelled.graded import Conditions, conditions_of
+from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Gradable, LabelledSet
 from ui.session import access, app_state, background
 from ui.session.keys import kept
@@ -33,8 +31,8 @@ def in_use() -> LabelledSet | None:
     return kept(SetInUse).labelled
 
 
-def use(found: LabelledSet | None) -> None:
-    """For a callback: the set to work with; None: none."""
+def use(found: LabelledSet) -> None:
+    """For a callback: the set to work with."""
     now = kept(SetInUse)
     now.labelled, now.cell = found, None
 
@@ -44,29 +42,10 @@ def chosen() -> Choice:
     return replace(app_state.choice(), pinned=(), search_too=False)
 
 
-def conditions(questions: Sequence[Gradable] | None = None) -> Conditions:
-    """Of grading under the sidebar's choice, with the documents, or the logs, of now; None: those of the set in use."""
-    if questions is None:
-        found = in_use()
-        questions = found.questions if found else ()
-    settings = app_state.workbench().engine(chosen(), observed=False).settings
-    return conditions_of(settings, corpus_of(questions, settings.collection))
-
-
-def corpus_of(questions: Sequence[Gradable], collection: str) -> str:
-    """What is retrieved from for them: the index, looked at every few seconds, or the logs that they are from."""
-    if any(asked.log for asked in questions):
-        return app_state.workbench().corpus_of(questions, collection)
-    return corpus(str(app_state.settings().home), collection)
-
-
-@st.cache_data(ttl=5, show_spinner=False, max_entries=20)
-def corpus(home: str, collection: str) -> str:
-    """Of the documents indexed there in a collection, "": in all.
-
-    Looked at every few seconds, since a large index takes time to list.
-    """
-    return app_state.workbench().store.fingerprint(collection)
+def conditions(questions: Sequence[Gradable]) -> Conditions:
+    """Of grading them under the sidebar's choice, with the documents, or the logs that they are from, of now."""
+    workbench = app_state.workbench()
+    return workbench.conditions(workbench.engine(chosen(), observed=False), questions)
 
 
 @dataclass(frozen=True)
@@ -83,10 +62,7 @@ class SetWork:
 
     def take_ended(self) -> SetJob | None:
         """The job that has ended since the last redraw, put away; None without one."""
-        done = background.take_ended(self.name, self.about)
-        if done is not None:
-            corpus.clear()  # documents may have come in meanwhile
-        return done
+        return background.take_ended(self.name, self.about)
 
     def grade(self, questions: Sequence[Gradable]) -> None:
         """What is missing of them; raises `CragError` where the choice cannot grade, or this person may not."""

@@ -35,7 +35,7 @@ from ui.session.fragments import ticking
 from ui.session.keys import hand, kept, take
 from ui.shell.page import is_allowed
 from ui.shell.text import first_lines, plain
-from ui.tune import labelling_state, tune_state
+from ui.tune import labelling, tune_state
 from ui.tune.tune_state import TunePage
 
 MOST_PASSAGES = 5000
@@ -195,7 +195,7 @@ def _take_file() -> None:
     waiting = tune_state.take_file(file.name, file.getvalue())
     found, is_free = kept(TunePage).uploaded, not known_card(app_state.evaluator()).calls_model
     if waiting:
-        labelling_state.begin(waiting)
+        labelling.begin(waiting)
     elif found and found.is_taken and is_free and access.is_administrator():
         tune_state.start_grading()
 

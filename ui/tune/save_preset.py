@@ -121,7 +121,8 @@ def _describe(name: str) -> str:
         return f":orange[:material/warning: {plain(f'{name}: {fault}')}]"
     message = f"**{plain(name)}** {plain(preset.policy)}, {' and '.join(readable(preset.lower, preset.upper))}"
     message += f": {plain(preset.reason)}"
-    now = labelled_sets.conditions()
+    found = labelled_sets.in_use()
+    now = labelled_sets.conditions(found.questions if found else ())
     warning = preset.warning(now) if preset.conditions.evaluator == now.evaluator else ""
     return f"{message}  \n:orange[:material/warning: {plain(warning)}]" if warning else message
 
