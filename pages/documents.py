@@ -11,7 +11,6 @@ from ui.documents.document_list import (
     draw_documents,
     draw_outcomes,
     draw_passage_list,
-    selected_document,
 )
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
@@ -100,7 +99,7 @@ with errors_drawn("The index cannot be read"):
         if own.error:
             st.error(plain(str(own.error)), icon=":material/error:")
         draw_outcomes(own.result or ())
-    draw_documents(store)
+    shown = draw_documents(store)
     draw_recipe(store)
-    if (shown := selected_document(store)) is not None:
+    if shown is not None:
         draw_passage_list(store, shown)

@@ -168,15 +168,15 @@ def present_form(text: str) -> str:
     plain = {key: value for key, value in policy.items() if value not in ([], {}, "") and key != "presets"}
     tables = [(f"[{key}]", value) for key, value in plain.items() if isinstance(value, dict)]
     tables += [("[[presets]]", preset) for preset in policy.get("presets", ())]
-    lines = [f"{key} = {_toml(value)}" for key, value in policy.items() if key in plain and not isinstance(value, dict)]
+    lines = [f"{key} = {toml(value)}" for key, value in policy.items() if key in plain and not isinstance(value, dict)]
     for head, content in tables:
-        lines += ["", head, *(f"{key} = {_toml(value)}" for key, value in content.items())]
+        lines += ["", head, *(f"{key} = {toml(value)}" for key, value in content.items())]
     return "\n".join(lines) + "\n"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, dict):
-        return f"{{ {', '.join(f'{key} = {_toml(one)}' for key, one in value.items())} }}"
+        return f"{{ {', '.join(f'{key} = {toml(one)}' for key, one in value.items())} }}"
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")

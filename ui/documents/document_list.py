@@ -69,14 +69,15 @@ def _line(one: Ingested) -> str:
     return f"{_ICONS[one.outcome]} **{plain(one.name)}** {plain(told)}"
 
 
-def draw_documents(store: PassageStore) -> None:
+def draw_documents(store: PassageStore) -> Document | None:
+    """The list, with what can be done to those selected in it; gives the first whole one of them."""
     everything = store.listing()
     if not everything:
         if startup.warm_up().is_running:
-            return  # the samples may be on their way
+            return None  # the samples may be on their way
         more = " Add some above, then ask about them on the Ask page." if access.is_administrator() else ""
         st.info(f"No documents yet.{more}", icon=":material/folder_off:")
-        return
+        return None
     _draw_head(everything)
     rows = _chosen_rows(everything)
     picked = st.dataframe(
@@ -99,7 +100,7 @@ def draw_documents(store: PassageStore) -> None:
     if not selected:
         more = ", move or remove it" if access.is_administrator() else ""
         st.caption(f"Select a row to read its chunks{more}.")
-        return
+        return None
     if access.is_administrator():
         _draw_actions(store, selected)
     for row in selected:
@@ -107,18 +108,7 @@ def draw_documents(store: PassageStore) -> None:
             st.warning(f"{plain(row.name)}: {plain(row.message)}", icon=":material/visibility_off:")
         elif row.message:
             st.error(plain(f"{row.message} {row.hint}"), icon=":material/cancel:")
-
-
-def selected_document(store: PassageStore) -> Document | None:
-    """The first whole document among the selected rows of the list."""
-    rows = _chosen_rows(store.listing())
-    picked = st.session_state.get("documents_table", {}).get("selection", {}).get("rows", [])
-    return next((rows[at] for at in picked if at < len(rows) and rows[at].is_whole), None)
-
-
-def _filtered_collection() -> str:
-    chosen = st.session_state.get("documents_filter") or _ALL
-    return "" if chosen == _ALL else str(chosen)
+    return next((row for row in selected if row.is_whole), None)
 
 
 def collections_of(rows: Sequence[Document]) -> list[str]:
@@ -140,8 +130,9 @@ def _draw_head(rows: Sequence[Document]) -> None:
 
 
 def _chosen_rows(rows: Sequence[Document]) -> list[Document]:
-    collection, part = _filtered_collection(), (st.session_state.get("documents_find") or "").strip().casefold()
-    return [row for row in rows if collection in ("", row.collection) and part in row.name.casefold()]
+    collection = st.session_state.get("documents_filter") or _ALL
+    part = (st.session_state.get("documents_find") or "").strip().casefold()
+    return [row for row in rows if collection in (_ALL, row.collection) and part in row.name.casefold()]
 
 
 def _cells(row: Document) -> dict[str, object]:

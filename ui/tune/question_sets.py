@@ -9,6 +9,7 @@ from dataclasses import replace
 import streamlit as st
 
 from crag_core.app.background_jobs import Job
+from crag_core.app.calibration import sample_questions
 from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError, WrongUse
 from crag_core.base.text.display import counted
@@ -59,15 +60,10 @@ def _passages() -> list[Passage]:
     return [chunk for one in documents for chunk in workbench.store.passages_of(one.id)[:each]][:MOST_PASSAGES]
 
 
-def _drafted_of(passages: Sequence[Passage], count: int) -> tuple[LabelledQuestion, ...]:
-    collection = app_state.choice().collection
-    return tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
-
-
 def _start_drafting(count: int, ask_model: bool) -> None:
     """With a model in the background, since that takes minutes. Raises `CragError`."""
-    passages = _passages()
-    drafted = _drafted_of(passages, count)
+    passages, collection = _passages(), app_state.choice().collection
+    drafted = tune_state.speaking_of(collection or ALL, draft_questions(passages, _everyday(), count, seed=0))
     model = app_state.workbench().servers.model(app_state.model()) if ask_model else None
     if model is None:
         kept(TunePage).drafted = drafted
@@ -130,9 +126,9 @@ def _kept_names() -> tuple[str, ...]:
 
 
 def _draw_sample(busy: bool) -> None:
-    read = tune_state.sample()
-    st.markdown(f"{counted(len(read.questions), 'question')} about the sample documents of the application.")
-    _draw_take(labelled_sets.SAMPLE, read.questions, busy)
+    questions = sample_questions().questions
+    st.markdown(f"{counted(len(questions), 'question')} about the sample documents of the application.")
+    _draw_take(labelled_sets.SAMPLE, questions, busy)
 
 
 def _draw_draft(busy: bool) -> None:

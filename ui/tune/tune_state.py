@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import streamlit as st
-
-from crag_core.base.data_files import DATA
 from crag_core.base.errors import CragError
 from crag_core.experiments.labelled.graded import Case, Conditions, cases
 from crag_core.experiments.labelled.questions import (
@@ -131,11 +128,6 @@ def take_the_rest() -> None:
 
 def _titled(name: str) -> str:
     return name.rsplit(".", 1)[0]
-
-
-@st.cache_data(show_spinner=False)
-def sample() -> Read:
-    return read_questions(labelled_sets.SAMPLE, (DATA / "questions" / "sample.jsonl").read_bytes())
 
 
 def seen() -> Seen | None:

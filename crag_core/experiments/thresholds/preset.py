@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
 from crag_core.decision.policy import Policy
+from crag_core.decision.policy_file import toml
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import LabelledSet
 
@@ -70,11 +70,13 @@ class TunedPreset:
 
     def to_toml(self) -> str:
         """Reads back as the same preset with `parse_preset`; the name is that of the file."""
-        plain: dict[str, Any] = to_plain(replace(self, name=""))
-        head = [f"{key} = {_value(value)}" for key, value in plain.items() if _is_simple(key, value)]
-        parts = ["# Thresholds of CRAG Explorer, chosen with labelled questions.", *head]
-        rows = (f"{key} = {_value(value)}" for key, value in plain["conditions"].items() if value is not None)
-        return "\n".join([*parts, "", "[conditions]", *rows, ""])
+        plain: dict[str, Any] = to_plain(self)
+        conditions = plain.pop("conditions")
+        del plain["name"]
+        head = [f"{key} = {toml(value)}" for key, value in plain.items() if value is not None]
+        rows = [f"{key} = {toml(value)}" for key, value in conditions.items()]
+        title = "# Thresholds of CRAG Explorer, chosen with labelled questions."
+        return "\n".join([title, *head, "", "[conditions]", *rows, ""])
 
 
 def preset_of(
@@ -103,12 +105,3 @@ def parse_preset(text: str, name: str) -> TunedPreset:
         raise BadRecord(f"preset {name}.name: unknown key.", hint="A preset has the name of its file.")
     known = {key: value for key, value in data.items() if key not in _GONE}
     return from_plain(TunedPreset, known | {"name": name}, f"preset {name}")
-
-
-def _is_simple(key: str, value: Any) -> bool:
-    return key != "name" and not isinstance(value, dict) and value is not None and value != []
-
-
-def _value(value: Any) -> str:
-    """JSON's strings, numbers and lists are TOML's too, but for one sign that JSON leaves unescaped."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
