@@ -3,7 +3,7 @@
 import streamlit as st
 
 from crag_core.base.text.display import counted
-from ui.policies.verdict_table import draw_table, judge_run
+from ui.policies import draw_table, judge_run
 from ui.session import app_state, current_run
 from ui.session.demos import demos
 from ui.shell import page

@@ -17,7 +17,7 @@ from crag_core.view.story.story import tell
 from crag_core.view.verdict_lines import flip_lines, headline, own_name
 from tests.builders import policy_file
 from tests.fakes import QUESTION, Bench, FakeModel, step_names
-from ui.policies.verdict_table import judge_run
+from ui.policies import judge_run
 
 POLICY = policy_file("sufficient-context")
 ENOUGH = '{"explanation": "Chunk 1 says when.", "verdict": "sufficient"}'

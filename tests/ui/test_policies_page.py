@@ -14,7 +14,7 @@ from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.ui.conftest import ask, choose, shown
-from ui.policies.verdict_table import judge_run, row_of
+from ui.policies import judge_run, row_of
 from ui.session.demos import demos
 
 pytestmark = pytest.mark.embedding
