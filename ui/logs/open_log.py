@@ -59,6 +59,11 @@ def draw_grading(log: RetrievalLog, done: int) -> None:
     chunks = sum(len(one.contexts) for one in log.records)
     calls = -(-chunks * missing // (count * known_card(app_state.evaluator()).batch))
     draw_to_grade(
-        log_state.grading(log), "Grades the log's own chunks and their sentences once", "record", done, missing,
-        calls, partial(log_state.start_grading, log),
-    )  # fmt: skip
+        log_state.grading(log),
+        partial(log_state.start_grading, log),
+        "Grades the log's own chunks and their sentences once",
+        "record",
+        graded=done,
+        missing=missing,
+        calls=calls,
+    )

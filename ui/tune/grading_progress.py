@@ -8,7 +8,6 @@ import streamlit as st
 
 from crag_core.base.text.display import counted
 from crag_core.evaluators.policies import known_card
-from crag_core.experiments.labelled.questions import LabelledSet
 from ui.run.job_progress import draw_stop
 from ui.session import access, app_state
 from ui.session.fragments import ticking
@@ -21,20 +20,33 @@ from ui.tune.tune_state import Seen
 def draw_grading(seen: Seen) -> None:
     where = app_state.choice().collection
     there = f" in {plain(where)}" if where else ""
-    batch = known_card(app_state.evaluator()).batch
+    calls = seen.missing * -(-seen.conditions.top_k // known_card(app_state.evaluator()).batch)
     draw_to_grade(
-        tune_state.grading(), f"Retrieves each question{there} and grades it once", "question", len(seen.graded),
-        seen.missing, seen.missing * -(-seen.conditions.top_k // batch), tune_state.start_grading, seen.labelled,
-    )  # fmt: skip
+        tune_state.grading(),
+        tune_state.start_grading,
+        f"Retrieves each question{there} and grades it once",
+        "question",
+        graded=len(seen.graded),
+        missing=seen.missing,
+        calls=calls,
+        is_away=bool(seen.labelled.elsewhere(where)),
+    )
 
 
 def draw_to_grade(
-    work: SetWork, message: str, noun: str, graded: int, missing: int, calls: int, start: Callable[[], None],
-    labelled: LabelledSet | None = None,
-) -> None:  # fmt: skip
+    work: SetWork,
+    start: Callable[[], None],
+    message: str,
+    noun: str,
+    *,
+    graded: int,
+    missing: int,
+    calls: int,
+    is_away: bool = False,
+) -> None:
     """How far it is; else what is missing, with the button that grades it; nothing where all is graded.
 
-    `calls` are those of an evaluator that asks a language model. `labelled` may speak of other documents.
+    `calls` are those of an evaluator that asks a language model. `is_away`: labels speak of other documents.
     """
     if work.job is not None:
         draw_job(work, "Grading", "graded")
@@ -48,7 +60,6 @@ def draw_to_grade(
     with st.container(border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(" ".join(told), width="stretch")
         if access.is_administrator():  # the top of the page says why not
-            is_away = labelled is not None and labelled.elsewhere(app_state.choice().collection)
             st.button(
                 f"Grade {counted(missing, noun)}{' all the same' if is_away else ''}", on_click=start,
                 type="secondary" if is_away else "primary", icon=":material/grading:", key=f"{work.name}_start",
