@@ -14,7 +14,6 @@ from crag_core.experiments.labelled.questions import Gradable, LabelledSet
 from ui.session import access, app_state, background
 from ui.session.keys import kept
 
-SAMPLE = "Sample questions"
 SetJob = Job[SetProgress | None, SetProgress]
 """A labelled set on its way, graded or run whole."""
 

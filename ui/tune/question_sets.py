@@ -128,7 +128,7 @@ def _kept_names() -> tuple[str, ...]:
 def _draw_sample(busy: bool) -> None:
     questions = sample_questions().questions
     st.markdown(f"{counted(len(questions), 'question')} about the sample documents of the application.")
-    _draw_take(labelled_sets.SAMPLE, questions, busy)
+    _draw_take(SAMPLE, questions, busy)
 
 
 def _draw_draft(busy: bool) -> None:
