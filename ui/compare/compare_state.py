@@ -54,11 +54,8 @@ def stored() -> tuple[Choice, ...]:
 
 def sidebar() -> Choice:
     """The sidebar's choice, with nothing pinned, and without a web search that somebody would have to approve."""
-    chosen = app_state.choice()
-    named = app_state.policies()[chosen.policy.name].with_thresholds(*chosen.policy.thresholds)
-    policy = named.with_limit(chosen.policy.refinement.top).with_doubtful(chosen.policy.doubtful)
-    web = chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF
-    return replace(chosen, policy=policy, pinned=(), search_too=False, web=web)
+    chosen = app_state.unpinned_choice()
+    return replace(chosen, web=chosen.web if chosen.web is WebMode.AUTO else WebMode.OFF)
 
 
 def keep() -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
+from crag_core.app.background_jobs import Job
 from crag_core.app.workbench import PassageStore
-from crag_core.base.documents import TOKENS, IndexVersion, Rebuilt, Recipe, check_lengths
+from crag_core.base.documents import TOKENS, IndexVersion, Progress, Rebuilt, Recipe, check_lengths
 from crag_core.base.text.display import counted
-from ui.documents import indexing
 from ui.run.job_progress import draw_indexing_live
-from ui.session import access, app_state
+from ui.session import access, app_state, background
 from ui.shell.text import plain
 
+RebuildJob = Job[Progress | None, Rebuilt | None]
+_REBUILD = "rebuild"
 _MODEL, _TOKENS, _OVERLAP = "recipe_model", "recipe_tokens", "recipe_overlap"
 
 
 def draw_recipe(store: PassageStore) -> None:
-    job = indexing.rebuilding()
+    job: RebuildJob | None = background.job(_REBUILD, _home())
     busy = job is not None and job.is_running
     if job is not None and busy:
         draw_indexing_live(job, "rebuild_stop", "The current chunks stay; the new ones are discarded.", "Re-indexing")
@@ -66,7 +68,18 @@ def _start(now: IndexVersion) -> None:
     model, tokens, overlap = (st.session_state[f"{field}_{now.id}"] for field in (_MODEL, _TOKENS, _OVERLAP))
     recipe = Recipe((model or "").strip() or now.embedding, int(tokens), int(overlap))
     check_lengths(recipe)
-    indexing.rebuild(recipe)
+    access.require_administrator()
+    workbench = app_state.workbench()
+
+    def work(job: RebuildJob) -> Rebuilt | None:
+        return workbench.rebuild(recipe, job.tell, job.cancel)
+
+    background.start(_REBUILD, work, None, _home())
+
+
+def _home() -> str:
+    """What a re-indexing is of: every session sees the last one."""
+    return str(app_state.settings().home)
 
 
 def _line(recipe: Recipe) -> str:

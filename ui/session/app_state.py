@@ -223,7 +223,13 @@ def _connection() -> str:
 
 
 def policy() -> Policy:
-    """The policy as the sidebar has it: chosen, with the thresholds on the sliders."""
+    """The policy as the sidebar has it, which retrieves nothing where files are pinned and the others are left out."""
+    pinned, search_too = pins()
+    return _on_sliders().without_retrieval() if pinned and not search_too else _on_sliders()
+
+
+def _on_sliders() -> Policy:
+    """The chosen one, with the thresholds on the sliders."""
     state = st.session_state
     named = policies()[state["policy"]]
     on_sliders = (state[LOWER], state[UPPER]) if named.compares_two_scores else state[THRESHOLDS]
@@ -231,9 +237,7 @@ def policy() -> Policy:
     lower, upper = pair if named.compares_two_scores else sorted(pair)
     doubtful = Doubtful(state.get(DOUBTFUL) or named.doubtful)
     limited = named.with_limit(state[SENTENCES] or None)
-    chosen = limited.with_thresholds(lower, upper, state["strips"]).with_doubtful(doubtful)
-    pinned, search_too = pins()
-    return chosen.without_retrieval() if pinned and not search_too else chosen
+    return limited.with_thresholds(lower, upper, state["strips"]).with_doubtful(doubtful)
 
 
 def pins() -> tuple[tuple[str, ...], bool]:
@@ -262,6 +266,11 @@ def choice() -> Choice:
     state = st.session_state
     web, collection = WebMode(state["web"]), state.get("collection") or ""
     return Choice(policy(), state["evaluator"], state["model"], web, settings().top_k, *pins(), collection)
+
+
+def unpinned_choice() -> Choice:
+    """The sidebar's choice, with nothing pinned: for questions of a set."""
+    return replace(choice(), policy=_on_sliders(), pinned=(), search_too=False)
 
 
 def asked_choice() -> Choice:

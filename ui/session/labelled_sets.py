@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from crag_core.app.background_jobs import Job
-from crag_core.app.workbench import Choice
 from crag_core.experiments.batch import SetProgress, score
 from crag_core.experiments.labelled.graded import Conditions
 from crag_core.experiments.labelled.questions import Gradable, LabelledSet
@@ -36,15 +35,10 @@ def use(found: LabelledSet) -> None:
     now.labelled, now.cell = found, None
 
 
-def chosen() -> Choice:
-    """The sidebar's choice, with nothing pinned."""
-    return replace(app_state.choice(), pinned=(), search_too=False)
-
-
 def conditions(questions: Sequence[Gradable]) -> Conditions:
     """Of grading them under the sidebar's choice, with the documents, or the logs that they are from, of now."""
     workbench = app_state.workbench()
-    return workbench.conditions(workbench.engine(chosen(), observed=False), questions)
+    return workbench.conditions(workbench.engine(app_state.unpinned_choice(), observed=False), questions)
 
 
 @dataclass(frozen=True)
@@ -67,7 +61,7 @@ class SetWork:
         """What is missing of them; raises `CragError` where the choice cannot grade, or this person may not."""
         access.require_administrator()
         workbench, turns = app_state.workbench(), background.turns()
-        pipeline = workbench.engine(chosen(), observed=False)
+        pipeline = workbench.engine(app_state.unpinned_choice(), observed=False)
 
         def work(job: SetJob) -> SetProgress:
             book = workbench.experiments.scores(workbench.conditions(pipeline, questions))
