@@ -112,8 +112,16 @@ def test_another_table_has_its_own_headers() -> None:
         table(("7:00", "8:00", "9:00"), ("7:30", "8:30", "9:30"), bold=False),
         [*table(HEADER), *table(NORTH, SOUTH, top=600, bold=False)],
         table(("Name", "Value"), ("Length", "9 m"), ("Beam", "3 m")),
+        table(
+            ("The pier", "The school", "The crane"),
+            *(
+                ("to be put up by", "a new head of it", "it is out of use"),
+                ("us at the south", "who is from the", "up to May and is"),
+            ),
+            ("end of the bay.", "far north of us.", "not to be lent."),
+        ),
     ],
-    ids=["names without a header", "figures only", "far below", "two columns"],
+    ids=["names without a header", "figures only", "far below", "two columns", "prose"],
 )
 def test_what_is_no_table_stays_as_it_is(rows: list[Row]) -> None:
     assert read(rows) == [[line.text for line, _ in rows]]

@@ -50,7 +50,7 @@ def by_columns(rows: Sequence[tuple[Line, Sequence[Line]]]) -> list[Line]:
             for place, part in zip(places, rows[end][1], strict=True):
                 columns[place].append(part)
             end += 1
-        if len(columns) > 1 and all(map(_is_prose, columns)):
+        if len(columns) > 1 and all(map(is_prose, columns)):
             found += [part for column in columns for part in column]
         else:
             end = at + 1
@@ -73,7 +73,7 @@ def _columns_of(parts: Sequence[Line], starts: Sequence[float], above: Line | No
     return places if all(fits) and len({*places}) == len(places) else []
 
 
-def _is_prose(lines: Sequence[Line]) -> bool:
+def is_prose(lines: Sequence[Line]) -> bool:
     small = sum(line.text.lstrip()[:1].islower() for line in lines)
     words = sum(len(line.text.split()) for line in lines)
     return (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from crag_core.retrieval.readers.pdf.lines import Line
+from crag_core.retrieval.readers.pdf.lines import Line, is_prose
 from crag_core.retrieval.readers.tables import is_header, pair_cells, shape_of
 from crag_core.retrieval.readers.text import glue_lines
 
@@ -183,6 +183,8 @@ def _find_table(header: Sequence[Parts], below: Sequence[Row]) -> tuple[_Table, 
     body = [parts for _, parts in takewhile(lambda row: row[0].is_row and len(row[1]) == width, below)]
     gap = header[-1][0].y - below[0][0].y
     if width < _LEAST_CELLS or len(header[0]) < 2 or not _is_close(header) or gap > _FURTHEST * below[0][0].size:
+        return None
+    if body and all(map(is_prose, zip(*body, strict=True))):
         return None
     if body:
         columns = zip(*(parts for parts in (*header, *body) if len(parts) == width), strict=True)
