@@ -167,13 +167,11 @@ def _draw_budget(choice: Choice, support: str) -> None:
 
 
 def draw_welcome() -> None:
-    """What the product is, in a sentence; the question box stands below it."""
     st.title("CRAG Explorer", anchor=False)
     st.markdown("See why your RAG answered what it answered.")
 
 
 def draw_recorded() -> None:
-    """Three recorded runs as pictures of their paths; the Demo page has more."""
     st.subheader("Watch a recorded run", anchor=False)
     for demo in demos()[:_RECORDED]:
         with st.container(border=True):

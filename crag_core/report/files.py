@@ -34,7 +34,6 @@ def encoding_of(data: bytes) -> str:
 
 
 def page_beside(run: str) -> str:
-    """The name of the report of a run."""
     return STREAM if run == STREAM else str(Path(run).with_suffix(".html"))
 
 

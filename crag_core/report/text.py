@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 
 from crag_core.base.network.addresses import is_server
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
-_HEADING_MARK = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
 
@@ -26,7 +27,6 @@ def web_address(url: str | None) -> str | None:
     return url if url and is_plain and is_server(url) else None
 
 
-def shortened(text: str, length: int) -> str:
-    """The beginning of a text, on one line and without Markdown's marks of headings."""
-    line = " ".join(_HEADING_MARK.sub("", clean(text)).split())
-    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+def allowed(source: str) -> str:
+    """A style sheet or a script by its hash, as a content security policy allows it."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from crag_core.base.reply_parsing import parse_records, without_thoughts
+from crag_core.base.text.display import counted
 from crag_core.base.types.knowledge import Consolidated, Consolidation
 
 LONGEST = 1500  # characters of a passage that a model writes; of a longer one, its beginning is taken
@@ -116,8 +117,7 @@ def in_brief(found: Consolidation) -> str:
     """ "1 passage from memory, 2 consolidated, 1 conflict"; or why there is nothing."""
     if found.cause:
         return f"not consolidated: {found.cause}"
-    own = f"{len(found.own)} {'passage' if len(found.own) == 1 else 'passages'} from memory" if found.most else ""
+    own = f"{counted(len(found.own), 'passage')} from memory" if found.most else ""
     pieces = f"{len(found.pieces)} consolidated" if found.pieces else "nothing bears on the question"
-    count = len(found.conflicts)
-    conflicts = f"{count} {'conflict' if count == 1 else 'conflicts'}" if count else ""
+    conflicts = counted(len(found.conflicts), "conflict") if found.conflicts else ""
     return ", ".join(filter(None, (own, pieces, conflicts)))

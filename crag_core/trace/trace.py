@@ -73,7 +73,6 @@ class RunSettings:
         return one.judge == other.judge
 
     def by(self, opinion: Opinion) -> RunSettings:
-        """The same with its evaluator, and with its model where it asks one."""
         made = replace(self, evaluator=opinion.evaluator)
         if not opinion.evaluator.calls_model:
             return made

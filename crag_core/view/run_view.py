@@ -58,7 +58,6 @@ class RunView:
 
     @cached_property
     def changed(self) -> Trace:
-        """The record with its edits carried out."""
         return edited(self.trace)
 
     @cached_property
@@ -81,7 +80,6 @@ class RunView:
 
     @property
     def abstains(self) -> bool:
-        """Whether the policy withholds what could only be doubtful."""
         return self.policy.doubtful is Doubtful.ABSTAIN and self.routed.is_doubtful
 
     @property

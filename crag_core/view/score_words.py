@@ -94,12 +94,10 @@ def _mark(name: str, value: float, meaning: str, stays: Interval, decision: Deci
 
 
 def reason_of(decision: Decision, policy: Policy) -> str:
-    """The reason in numbers, in the words of the screen."""
     return reason_in(BESIDE, policy, decision)
 
 
 def threshold_names(policy: Policy) -> tuple[str, str]:
-    """Of the lower and the upper threshold, on the screen."""
     return (CALLED["lower"], CALLED["upper"]) if policy.compares_two_scores else ("lower", "upper")
 
 

@@ -79,7 +79,6 @@ def meaning(policy: Policy, decision: Decision) -> str:
 
 
 def figures(view: RunView) -> tuple[Figure, ...]:
-    """What was compared with the thresholds, and how much of the text is kept."""
     if view.routed.decision.is_from_memory:
         return ()
     if view.routed.decision.verdict is None:
@@ -153,7 +152,6 @@ def is_one_for_both(policy: Policy, decision: Decision) -> bool:
 
 
 def changes(taken: Trace, trace: Trace, policy: Policy) -> tuple[str, ...]:
-    """What differs from the run as taken, one entry a change; () for nothing."""
     then, message = taken.settings.policy, []
     if then.name != policy.name:
         message.append(f"policy {policy.title} instead of {then.title}")

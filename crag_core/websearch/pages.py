@@ -12,9 +12,9 @@ from urllib.parse import urljoin
 
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.errors import CragError, Stopped
-from crag_core.base.network.addresses import why_not_public
+from crag_core.base.network.addresses import is_server, why_not_public
 from crag_core.base.protocols import Cancel, PageText
-from crag_core.websearch.results import is_web_address, on_one_line
+from crag_core.websearch.results import on_one_line
 
 if TYPE_CHECKING:
     import httpx
@@ -183,7 +183,7 @@ def _place(url: str) -> httpx.URL:
         place = httpx.URL(url)
     except (httpx.InvalidURL, ValueError):
         raise NotRead("is no address that can be asked") from None
-    if not is_web_address(url):
+    if not is_server(url):
         raise NotRead("is no web address")
     if place.userinfo:
         raise NotRead("was not asked, since its address holds a name or a password")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from crag_core.base.network.addresses import is_server
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.passages import Origin, Passage
 from crag_core.base.types.web import WebOutcome
@@ -41,7 +42,7 @@ def passages_of(hits: Iterable[Hit]) -> tuple[Passage, ...]:
     """The hits that lead to the web and say something, each address once, in their order."""
     kept: dict[str, Passage] = {}
     for hit in hits:
-        if is_web_address(hit.url) and (hit.text.strip() or hit.title.strip()):
+        if is_server(hit.url) and (hit.text.strip() or hit.title.strip()):
             kept.setdefault(hit.url, _passage(hit))
     return tuple(kept.values())
 
@@ -56,15 +57,6 @@ def reply_of(provider: str, query: str, passages: tuple[Passage, ...], limit: in
 def failed(provider: str, outcome: WebOutcome, why: str) -> WebReply:
     """A reply without results; `why` goes on where the provider's name begins a sentence."""
     return WebReply(outcome, provider, message=f"{provider} {why}.")
-
-
-def is_web_address(address: str) -> bool:
-    """Whether a link may be shown as one: http or https with a host, never javascript: or data:."""
-    try:
-        parts = urlsplit(address)
-        return parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:
-        return False
 
 
 def well_formed(text: str) -> str:

@@ -15,10 +15,11 @@ from threading import Lock
 from typing import Any, Self
 
 from crag_core.base.errors import BadRecord, Stopped
+from crag_core.base.network.addresses import is_server
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
-from crag_core.websearch.results import Hit, is_web_address, passages_of, reply_of, well_formed
+from crag_core.websearch.results import Hit, passages_of, reply_of, well_formed
 
 _FILE = "web.jsonl"
 _LONGEST = 300  # words of a result
@@ -103,7 +104,7 @@ def _page(place: str, line: bytes) -> Hit:
     if not isinstance(row, dict):
         raise BadRecord(f"{place}: expected a JSON object, found {_kind(row)}.", hint=_CORRECT)
     url, title, text = (_text(place, row, key) for key in ("url", "title", "text"))
-    if not is_web_address(url):
+    if not is_server(url):
         raise BadRecord(f"{place}: expected an address with http or https as 'url', found {url[:80]!r}.", hint=_CORRECT)
     return Hit(url, title, text)
 

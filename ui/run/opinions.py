@@ -105,7 +105,6 @@ def _lead(side: Side, alone: str) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    """Score, band and reason, one below the other."""
     if cell.band is None:
         return f":orange[{cell.score}] {plain(cell.reason)}" if cell.reason else cell.score
     reason = f"  \n:small[{plain(shortened(cell.reason, 300))}]" if cell.reason else ""

@@ -164,7 +164,6 @@ def draw_approval(trace: Trace) -> None:
 
 
 def draw_failure(trace: Trace) -> None:
-    """Where a run stopped or broke off, what helps, and the way on."""
     step = trace.failure
     if step is None:
         return

@@ -35,7 +35,6 @@ from ui.shell.text import literal, plain
 
 @fragment(current_run.STORY)
 def draw_story() -> None:
-    """Answer, verdict, path and scores on one screen."""
     view = current_run.view()
     if view is None:
         return
@@ -79,7 +78,6 @@ def _draw_answers(view: View) -> None:
 
 @fragment(current_run.EVIDENCE)
 def draw_evidence() -> None:
-    """Every chunk, the web, other evaluators, and the record."""
     view = current_run.view()
     if view is None:
         return
@@ -126,7 +124,6 @@ _ICONS = {
 
 
 def draw_rounds(view: RunView) -> None:
-    """Nothing for a run that retrieved once."""
     lines = []
     for number, row in enumerate(round_rows(view), start=1):
         line = f"**{number if row.decision else '+'}** · {plain(row.how)} · {row.found}"

@@ -111,7 +111,6 @@ def chip(decision: Decision) -> str:
 
 
 def _remarks(view: RunView) -> Iterator[str]:
-    """What the run has cost, and what was noted about decision and evidence."""
     yield f":material/receipt: {spent(view.trace.usage, view.trace.seconds)}"
     if suspicious := remark(view.trace):
         yield f":material/warning: {suspicious}"

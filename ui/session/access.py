@@ -18,7 +18,6 @@ _MOST_ENDED = 10_000
 
 
 def is_on() -> bool:
-    """Whether people sign in here."""
     return _settings().sign_in == "on"
 
 

@@ -91,7 +91,6 @@ def look_again(settings: Config) -> Models:
 
 
 def called(choice: str) -> str:
-    """A writer as the page calls it."""
     return "Quotations, no model" if choice == EXTRACTIVE else choice.replace("/", ": ", 1)
 
 
@@ -140,7 +139,6 @@ def documents() -> tuple[Document, ...] | None:
 
 
 def collections() -> tuple[str, ...]:
-    """Those of the indexed documents, by name."""
     return tuple(sorted({document.collection for document in documents() or ()}, key=str.casefold))
 
 
@@ -197,7 +195,6 @@ def shares(said: Sequence[str], count: int) -> tuple[float, ...] | None:
 
 
 def begin_page() -> None:
-    """At the start of a full run of the script, before anything is drawn."""
     forget("evaluators")
     st.session_state["moving"] = None  # a mark that was never let go: the thresholds of the sidebar hold
     hold_choices(*_CHOICES)
@@ -247,7 +244,6 @@ def pins() -> tuple[tuple[str, ...], bool]:
 
 
 def evaluator() -> str:
-    """The name of the one that the sidebar has."""
     found: str = st.session_state["evaluator"]
     return found
 
@@ -316,12 +312,10 @@ def suited_now() -> Policy:
 
 
 def start_thresholds() -> None:
-    """Put the sliders where policy and evaluator suggest."""
     set_thresholds(suited_now())
 
 
 def choose_evaluator(name: str) -> None:
-    """With the thresholds that suit it."""
     st.session_state["evaluator"] = name
     start_thresholds()
 

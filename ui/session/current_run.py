@@ -54,7 +54,6 @@ class View(RunView):
 
 
 def trace() -> Trace | None:
-    """The run on the page, as it was taken."""
     return st.session_state.get("trace")
 
 
@@ -75,7 +74,6 @@ def show_grown(found: Trace) -> None:
 
 
 def pause() -> Cooldown:
-    """When this session last searched the web."""
     found: Cooldown = st.session_state.setdefault("pause", Cooldown())
     return found
 

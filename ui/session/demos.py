@@ -55,5 +55,4 @@ def demo_of(run_id: str) -> Demo | None:
 
 
 def open_story(run_id: str) -> None:
-    """Show this run, recorded or one's own, as a story on the Demo page."""
     st.switch_page("pages/demo.py", query_params={"run": run_id})

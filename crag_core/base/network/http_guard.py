@@ -49,8 +49,7 @@ def hooks(limit: int, seconds: float) -> dict[str, Any]:
         _check_packing(response)
         response.stream = _Bounded(response.stream, limit, seconds)
 
-    found = {"request": [on_request], "response": [on_response]}
-    return {"event_hooks": found, "follow_redirects": False, "verify": certificates()}
+    return _bounds(on_request, on_response)
 
 
 def page_hooks(limit: int, seconds: float, why: Refusal) -> dict[str, Any]:
@@ -76,6 +75,10 @@ def page_hooks(limit: int, seconds: float, why: Refusal) -> dict[str, Any]:
         _check_packing(response)
         response.stream = _Bounded(response.stream, limit, seconds)
 
+    return _bounds(on_request, on_response)
+
+
+def _bounds(on_request: object, on_response: object) -> dict[str, Any]:
     found = {"request": [on_request], "response": [on_response]}
     return {"event_hooks": found, "follow_redirects": False, "verify": certificates()}
 

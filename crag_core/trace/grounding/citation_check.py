@@ -103,7 +103,6 @@ class PieceSet:
         return frozenset(found | {part for word in found if "-" in word for part in word.split("-")})
 
     def has(self, name: str) -> bool:
-        """Whether a name stands in it, be it with another ending."""
         return all(self._has_word(part) for part in name.split("-") if part)
 
     def _has_word(self, word: str) -> bool:

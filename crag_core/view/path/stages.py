@@ -90,7 +90,6 @@ BROKEN = {StepState.FAILED: StageState.FAILED, StepState.STOPPED: StageState.STO
 
 
 def stage(name: str, state: StageState, headline: str = "", detail: str = "") -> Stage:
-    """A stage without its cost."""
     title, anchor, _ = PLACES[name]
     return Stage(name, title, state, headline, detail, anchor)
 
@@ -106,7 +105,6 @@ def is_skipped(trace: Trace, step_name: StepName) -> bool:
 
 
 def why_not(routed: Reroute) -> str:
-    """Why a stage is not on the path that the decision asks for."""
     action = routed.decision.action
     if routed.decision.verdict is None:
         return "no document is needed" if routed.decision.is_from_memory else "not part of plain RAG"
@@ -114,7 +112,6 @@ def why_not(routed: Reroute) -> str:
 
 
 def kept(verdicts: tuple[StripVerdict, ...], passages: tuple[Passage, ...]) -> str:
-    """How many sentences of these passages are kept."""
     ids = {passage.id for passage in passages}
     own = [verdict.kept for verdict in verdicts if verdict.strip.passage_id in ids]
     return f"{sum(own)} of {counted(len(own), 'sentence')}"
@@ -211,7 +208,6 @@ def again(trace: Trace, routed: Reroute) -> Stage:
 
 
 def refine(trace: Trace, routed: Reroute) -> Stage:
-    """What becomes of the retrieved passages, under the title of their handling."""
     decision_path, handling, knowledge = routed.decision_path, routed.decision.handling, routed.knowledge
     message = replace(
         stage("refine", StageState.TAKEN, detail=_set_aside(routed)),

@@ -120,7 +120,6 @@ def _by_one(decision: Decision, policy: Policy, graded: int) -> str:
 
 
 def verdict_of(decision: Decision) -> Verdict:
-    """What the policy makes of it, and what it then does."""
     if decision.is_from_memory:
         return Verdict(clean(decision.label), "The language model answers from memory.", "plain")
     if decision.verdict is None:

@@ -83,7 +83,6 @@ def _tried(trace: Trace) -> str:
 
 
 def _needs(trace: Trace, routed: Reroute, choice: Choice, now: RunSettings | None) -> dict[Missing, str]:
-    """What has to be supplied, each with the words for it."""
     made = trace.settings
     needs: dict[Missing, str] = {}
     card = known_card(choice.evaluator)
