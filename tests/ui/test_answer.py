@@ -252,7 +252,6 @@ def test_a_question_that_cannot_be_answered_has_a_card_of_its_own(meter: WordSup
         "No web search was made in this run, though this route asks for one.",
         "Closest",
         "“Dogs travel free of charge if they are kept on a leash.” :gray[faq.html · score 0.90: set aside with all",
-        "What you can do",
         "Add documents that hold the answer",
     ):
         assert told in text, told

@@ -53,8 +53,6 @@ OnGenerate = Callable[[Any], None]
 """Given the view on the page."""
 
 _LONGEST = 300  # characters
-_WAYS = 2
-"""So many ways out of no answer are said at once; the others are in the fold."""
 
 
 def draw_answer(view: RunView, offered: Offer | None = None, on_generate: OnGenerate | None = None) -> None:
@@ -178,17 +176,12 @@ def _shortly(found: Unanswered) -> Iterator[str]:
     if nearest := found.nearest:
         why = nearest.why if nearest.why.startswith("score ") else f"{_score(nearest)}: {nearest.why}"
         yield f":gray[Closest]  {_quoted(nearest, why)}"
-    if found.ways:
-        yield f":gray[Try]  {plain(' '.join(found.ways[:_WAYS]))}"
+    yield f":gray[Try]  {plain(' '.join(found.ways))}"
 
 
 def _draw_searched(found: Unanswered) -> None:
     asked = [f"“{plain(shortened(words, _LONGEST))}” :gray[{plain(by)}]" for words, by in found.asked]
-    for title, lines in (
-        ("Searched for", asked),
-        ("Where", [plain(where) for where in found.where]),
-        ("What you can do", [plain(way) for way in found.ways]),
-    ):
+    for title, lines in (("Searched for", asked), ("Where", [plain(where) for where in found.where])):
         st.markdown(f":gray[{title}]\n" + "\n".join(f"- {line}" for line in lines))
 
 
