@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from typing import Any
 
 from crag_core.app.uploads import whole
 from crag_core.base.types.decisions import Decision
-from crag_core.base.types.passages import Origin, Passage
-from crag_core.decision.decide import chunk_action, set_aside
+from crag_core.base.types.passages import Passage
 from crag_core.decision.policy import Policy
 from crag_core.decision.stability import flips
 from crag_core.service import schemas
 from crag_core.trace.reroute import caution
 from crag_core.trace.summary import summarize
 from crag_core.trace.trace import Trace
+from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.run_view import RunView, view_run
 
 Fields = dict[str, Any]
@@ -84,16 +83,13 @@ def _evidenced(view: RunView) -> Fields:
 
 def _decided(view: RunView, kept: set[str]) -> Fields:
     path, policy, trace = view.routed.decision_path, view.policy, view.changed
-    chunks = {one.id: one for one in (*path.looked_at, *trace.web_passages)}
-    aside = set_aside(policy, path.looked_at, trace.grades)
+    cards = {card.passage.id: card for card in (*chunk_cards(view), *snippet_cards(view))}
+    ids = dict.fromkeys(one.id for one in (*path.looked_at, *trace.web_passages))
     is_judged = bool(path.decision.verdict) and not trace.asks_back
     return {
         "id": trace.id,
         "decision": _asks_back() if trace.asks_back else _decision(path.decision),
-        "chunks": [
-            _chunk(trace, policy, one, aside, number=view.labels[one.id].number, kept=one.id in kept)
-            for one in chunks.values()
-        ],
+        "chunks": [_chunk(cards[id_], kept=id_ in kept) for id_ in ids],
         "flips": list(map(schemas.Flip.model_validate, flips(view.stability, policy) if is_judged else ())),
         "policy": schemas.Policy(
             name=policy.name,
@@ -127,19 +123,17 @@ def _decision(made: Decision) -> schemas.Decision:
     )
 
 
-def _chunk(
-    trace: Trace, policy: Policy, passage: Passage, aside: Collection[str], *, number: int, kept: bool
-) -> schemas.Chunk:
-    grade = trace.grade_of(passage.id)
+def _chunk(card: ChunkCard, *, kept: bool) -> schemas.Chunk:
+    grade = card.counted
     return schemas.Chunk(
-        number=number,
-        id=passage.id,
-        **_place(passage),
+        number=card.label.number,
+        id=card.passage.id,
+        **_place(card.passage),
         score=grade.score if grade else None,
         parts=dict(grade.parts) if grade else {},
         reason=grade.reason if grade else "",
         cause=grade.cause if grade else "not asked for",
-        action=chunk_action(policy, passage, grade, aside) if passage.origin is Origin.CORPUS else None,
+        action=card.action,
         kept=kept,
     )
 
