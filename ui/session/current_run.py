@@ -17,8 +17,8 @@ from crag_core.trace.opinions import decided_by
 from crag_core.trace.reroute import Reroute, reroute
 from crag_core.trace.trace import Trace
 from crag_core.view.run_view import RunView
-from ui.session import app_state, background, fragments
-from ui.session.keys import hand, handed, kept, remembered, take
+from ui.session import app_state, fragments
+from ui.session.keys import hand, kept, remembered, take
 
 STORY, THRESHOLDS, EVIDENCE, SHARING = "story", "thresholds", "evidence", "sharing"
 FIGURES, ADVICE = "figures", "advice"
@@ -95,11 +95,6 @@ def view() -> View | None:
 def view_of(taken: Trace, changed: Trace, policy: Policy) -> View:
     was, routed = reroute(taken, taken.settings.policy), reroute(changed, policy)
     return View(trace=changed, policy=changed.decided_by(policy), routed=routed, taken=taken, was=was)
-
-
-def is_any() -> bool:
-    """Whether a run is on the Ask page, under way, about to be opened, or asked for by the address."""
-    return any((trace(), background.job(RUN), handed("opening"))) or RUN in st.query_params
 
 
 def edits() -> Edits:
