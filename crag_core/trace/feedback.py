@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from crag_core.base.serialization import fingerprint
 from crag_core.base.types.decisions import Action
@@ -71,36 +70,35 @@ class Label:
         return self.action if self.mark is Mark.RIGHT else self.expected
 
 
-def of_passage(trace: Trace, policy: Policy, passage_id: str, mark: Mark, created: str) -> Label | None:
-    found = next((one for one in trace.every_passage if one.id == passage_id), None)
-    if found is None:
+def label_of(
+    trace: Trace,
+    policy: Policy,
+    mark: Mark,
+    created: str,
+    *,
+    target: str = "",
+    action: Action | None = None,
+    expected: Action | None = None,
+) -> Label | None:
+    """Of a passage with a `target`, of a route with an `action`, else of the answer; None where the run has no such."""
+    judged: str | None = trace.answer.text if trace.answer else None
+    if target:
+        judged = next((one.text for one in trace.every_passage if one.id == target), None)
+    if judged is None and action is None:
         return None
-    return _label(trace, policy, About.PASSAGE, mark, created, target=passage_id, text=fingerprint(found.text))
-
-
-def of_route(
-    trace: Trace, policy: Policy, action: Action, mark: Mark, created: str, expected: Action | None = None
-) -> Label:
-    return _label(trace, policy, About.ROUTE, mark, created, action=action, expected=expected)
-
-
-def of_answer(trace: Trace, policy: Policy, mark: Mark, created: str) -> Label | None:
-    if trace.answer is None:
-        return None
-    return _label(trace, policy, About.ANSWER, mark, created, text=fingerprint(trace.answer.text))
-
-
-def _label(trace: Trace, policy: Policy, about: About, mark: Mark, created: str, **judged: Any) -> Label:
     return Label(
         run_id=trace.id,
-        about=about,
+        about=About.PASSAGE if target else About.ROUTE if action else About.ANSWER,
+        target=target,
         mark=mark,
         question=trace.question,
+        text="" if action or judged is None else fingerprint(judged),
         policy=policy.name,
         lower=policy.lower,
         upper=policy.upper,
         evaluator=trace.settings.evaluator.name,
         evaluator_version=trace.settings.evaluator.version,
         created=created,
-        **({"target": "", "text": ""} | judged),
+        action=action,
+        expected=expected,
     )

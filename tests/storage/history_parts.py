@@ -11,7 +11,7 @@ from crag_core.base.types.edits import Edits
 from crag_core.base.types.grades import Grade, Opinion
 from crag_core.base.types.steps import Step
 from crag_core.decision.decide import decide
-from crag_core.trace.feedback import Label, Mark, of_passage, of_route
+from crag_core.trace.feedback import Label, Mark, label_of
 from crag_core.trace.trace import Trace
 from tests import builders
 from tests.builders import POLICIES, graded, passage, policy, round_of, searched, strips_of, web_page
@@ -89,10 +89,12 @@ def fake_runs() -> list[Trace]:
 
 
 def passage_label(trace: Trace, passage_id: str, mark: Mark = Mark.RELEVANT) -> Label:
-    made = of_passage(trace, trace.settings.policy, passage_id, mark, "now")
+    made = label_of(trace, trace.settings.policy, mark, "now", target=passage_id)
     assert made is not None
     return made
 
 
 def route_label(trace: Trace, mark: Mark, expected: Action | None = None) -> Label:
-    return of_route(trace, trace.settings.policy, Action.CORRECT, mark, "now", expected)
+    made = label_of(trace, trace.settings.policy, mark, "now", action=Action.CORRECT, expected=expected)
+    assert made is not None
+    return made

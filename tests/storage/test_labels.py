@@ -10,7 +10,7 @@ import pytest
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import fingerprint, from_plain, to_plain
 from crag_core.base.types.decisions import Action
-from crag_core.trace.feedback import Label, Mark, of_answer, of_passage
+from crag_core.trace.feedback import Label, Mark, label_of
 from tests.builders import CARD, policy
 from tests.storage.history_parts import HOSTILE, passage_label, route_label, run, whole_run
 
@@ -21,7 +21,7 @@ def test_a_label_tells_what_was_judged_and_who_had_graded() -> None:
     made = whole_run()
     judge = replace(CARD, version="2025-11")
     made = replace(made, settings=replace(made.settings, evaluator=judge))
-    label = of_passage(made, PAPER.with_thresholds(0.2, 0.9), "p3", Mark.NOT_RELEVANT, "2025-01-02")
+    label = label_of(made, PAPER.with_thresholds(0.2, 0.9), Mark.NOT_RELEVANT, "2025-01-02", target="p3")
     assert label is not None
     assert (label.run_id, label.target, label.mark, label.question) == ("run-1", "p3", Mark.NOT_RELEVANT, HOSTILE)
     assert label.text == fingerprint(HOSTILE)
@@ -30,9 +30,9 @@ def test_a_label_tells_what_was_judged_and_who_had_graded() -> None:
 
 
 def test_passages_of_later_rounds_and_of_the_web_can_be_labelled_and_no_others() -> None:
-    targets = ("p1", "p2", "p3", "w1", "p9", "")
-    made = [of_passage(whole_run(), PAPER, target, Mark.RELEVANT, "now") for target in targets]
-    assert [label and label.target for label in made] == ["p1", "p2", "p3", "w1", None, None]
+    targets = ("p1", "p2", "p3", "w1", "p9")
+    made = [label_of(whole_run(), PAPER, Mark.RELEVANT, "now", target=target) for target in targets]
+    assert [label and label.target for label in made] == ["p1", "p2", "p3", "w1", None]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_label_that_makes_no_sense_is_refused(label: Label, change: dict[str, 
 
 def test_labels_of_one_thing_share_a_key_and_those_of_others_do_not() -> None:
     made, other = whole_run(), whole_run("run-2")
-    answer = of_answer(made, PAPER, Mark.RIGHT, "now")
+    answer = label_of(made, PAPER, Mark.RIGHT, "now")
     assert answer is not None
     same = [passage_label(made, "p1", mark) for mark in (Mark.RELEVANT, Mark.NOT_RELEVANT)]
     others = [passage_label(made, "p2"), passage_label(other, "p1"), route_label(made, Mark.RIGHT), answer]

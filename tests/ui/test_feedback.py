@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.types.answers import Answer, AnswerState
 from crag_core.base.types.decisions import Action
-from crag_core.trace.feedback import About, Label, Mark, of_passage, of_route
+from crag_core.trace.feedback import About, Label, Mark, label_of
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace, context_key
 from tests.builders import graded, policy, trace
@@ -66,7 +66,7 @@ def press(app: AppTest, label: str, nth: int = 0) -> None:
 
 def route(mark: Mark, expected: Action | None = None) -> Label | None:
     """Said of a run that was CORRECT."""
-    return of_route(run_of(Action.CORRECT), PAPER, Action.CORRECT, mark, "now", expected)
+    return label_of(run_of(Action.CORRECT), PAPER, mark, "now", action=Action.CORRECT, expected=expected)
 
 
 def test_route_answer_and_chunk_are_judged_apart(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_route_answer_and_chunk_are_judged_apart(said: Said, monkeypatch: pytest
 
 
 def test_what_holds_has_a_sign_and_is_taken_back_by_another_press(said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = of_passage(run_of(Action.CORRECT), PAPER, "p1", Mark.RELEVANT, "now")
+    kept = label_of(run_of(Action.CORRECT), PAPER, Mark.RELEVANT, "now", target="p1")
     app = show(monkeypatch, Action.CORRECT, kept, route(Mark.WRONG, Action.INCORRECT))
     others = [":orange[AMBIGUOUS]", "**:red[INCORRECT] ✓**"]
     assert labels(app) == ["Right", "**Wrong ✓**", *others, "Right", "Wrong", "**Relevant ✓**", "Not relevant"]

@@ -21,7 +21,7 @@ from crag_core.experiments.labelled.graded import Conditions, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.experiments.store import ExperimentStore
 from crag_core.experiments.thresholds.preset import TunedPreset
-from crag_core.trace.feedback import Mark, of_route
+from crag_core.trace.feedback import Mark, label_of
 from tests import builders
 from tests.fakes import Bench
 from tests.matrix import diagonal, mostly
@@ -63,7 +63,7 @@ def keep_sound(home: Path) -> None:
     history = Workbench(Config(home=home)).history
     for one in (trace, whole_run("hostile"), run("plain")):
         history.save(one)
-    said = of_route(trace, trace.settings.policy, Action.CORRECT, Mark.WRONG, _DATE, Action.INCORRECT)
+    said = label_of(trace, trace.settings.policy, Mark.WRONG, _DATE, action=Action.CORRECT, expected=Action.INCORRECT)
     history.add_label(said)
 
 

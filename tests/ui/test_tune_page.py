@@ -16,7 +16,7 @@ from crag_core.base.text.display import readable
 from crag_core.evaluators.embedding import EmbeddingEvaluator
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from crag_core.trace.feedback import Mark, of_route
+from crag_core.trace.feedback import Mark, label_of
 from tests.ui.conftest import ask, choose, finished, press, put_labels, put_thresholds, shown, thresholds
 
 Start = Callable[..., AppTest]
@@ -241,7 +241,7 @@ def test_feedback_becomes_labelled_questions(start: Start, own: Path) -> None:
     trace = app.session_state["trace"]
     history = Workbench(Config(home=own)).history
     policy, action = trace.settings.policy, trace.decision.action
-    label = of_route(trace, policy, action, Mark.RIGHT, "2026-01-01T00:00:00+00:00")
+    label = label_of(trace, policy, Mark.RIGHT, "2026-01-01T00:00:00+00:00", action=action)
     assert label is not None
     history.add_label(label)
     app = tune(start, own, labelled=False)

@@ -12,7 +12,7 @@ from crag_core.base.errors import CragError
 from crag_core.base.types.answers import AnswerState
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.passages import Passage
-from crag_core.trace.feedback import About, Label, Mark, of_answer, of_passage, of_route
+from crag_core.trace.feedback import About, Label, Mark, label_of
 from ui.run.verdict import COLOURS, ICONS
 from ui.session import access, app_state, current_run
 from ui.session.current_run import View
@@ -129,13 +129,8 @@ def _label(about: About, target: str, mark: Mark, expected: Action | None, is_ke
     if view is None:
         return
     trace, policy, now = view.trace, view.policy, datetime.now(UTC).isoformat(timespec="seconds")
-    label: Label | None
-    if about is About.PASSAGE:
-        label = of_passage(trace, policy, target, mark, now)
-    elif about is About.ROUTE:
-        label = of_route(trace, policy, view.routed.decision.action, mark, now, expected)
-    else:
-        label = of_answer(trace, policy, mark, now)
+    action = view.routed.decision.action if about is About.ROUTE else None
+    label = label_of(trace, policy, mark, now, target=target, action=action, expected=expected)
     if label is None:
         return
     history = app_state.workbench().history
