@@ -24,12 +24,17 @@ _ASKS = (
 )
 _TWO_QUESTIONS = re.compile(rf"^(?:wh\w+|how)\b ([^;?]+?),? and ((?:{_ASKS})[^;?]+)[?]*$", re.IGNORECASE)
 _PRONOUN = re.compile(rf"\b(?:{_SUBJECT}|me|us|them|him|her)$", re.IGNORECASE)
+_DOES = re.compile(
+    rf"\b(?:does|do|did) {_ARTICLE}(?:[\w'-]+ )*?(?!{_SUBJECT} )([\w'-]+) "
+    "(?:arrive|begin|close|cost|depart|end|last|leave|open|run|start|take)\\b",
+    re.IGNORECASE,
+)
 _ASKED_TWICE = re.compile(r"^(wh\w+|how \w+) ([^,;?]+?),? and \1 ([^,;?]+?)[?]*$", re.IGNORECASE)
 
 
 def two_things(question: str) -> tuple[str, str] | None:
-    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?", or the last
-    words of two questions, ("cost", "dog") of "What does a room cost and may I bring a dog?"; else None.
+    """What a question asks of together: ("sauna", "pool") of "Which opens earlier, the sauna or the pool?", or what two
+    questions are about, ("room", "dog") of "What does a room cost and may I bring a dog?"; else None.
 
     English only; a difference between two things has a sentence of its own in most texts, and is none of these.
     """
@@ -52,7 +57,13 @@ def _two_questions(question: str) -> tuple[str, str] | None:
     found = _TWO_QUESTIONS.search(question)
     if not found or any(_PRONOUN.search(one) for one in found.groups()):
         return None
-    return found[1].split()[-1], found[2].split()[-1]
+    return _subject_of(found[1]), _subject_of(found[2])
+
+
+def _subject_of(question: str) -> str:
+    """What does something, such as cost, else the last word."""
+    does = _DOES.search(question)
+    return does[1] if does else question.split()[-1]
 
 
 def says_both(text: str, things: tuple[str, str]) -> bool:
