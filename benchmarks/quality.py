@@ -105,7 +105,7 @@ def measure(opened: Opened, wanted: Sequence[Configuration], limit: int | None, 
 def answers_of(table: measured.Table) -> Table:
     """With how much less than under plain RAG there is of the answers that nobody should have given."""
     rows, wrong = shown_rows(table, ANSWERS), table.row(HALLUCINATED)
-    in_the_web = shown_rows(table.among(_is_in_the_web), {ELSEWHERE: ANSWERS[ELSEWHERE]})
+    in_the_web = shown_rows(_among(table, _is_in_the_web), {ELSEWHERE: ANSWERS[ELSEWHERE]})
     for place, name in enumerate(table.names):
         first, *others = (rows[name] | in_the_web[name]).items()
         rows[name] = dict([first, ("less", _less(wrong, place) if wrong else None), *others])
@@ -116,7 +116,7 @@ def kinds_of(table: measured.Table) -> Table:
     """Answers that nobody should have given, by what the questions are about; of the kinds that the set tells apart."""
     rows: dict[str, dict[str, Cell]] = {name: {} for name in table.names}
     for told, is_of in KINDS.items():
-        for name, cells in shown_rows(table.among(is_of), {HALLUCINATED: told}).items():
+        for name, cells in shown_rows(_among(table, is_of), {HALLUCINATED: told}).items():
             rows[name] |= cells
     return Table("answered although unanswerable, by kind", rows)
 
@@ -127,6 +127,12 @@ def ways_of(table: measured.Table) -> Table:
         rows[name]["half within"] = f"{median_low(one.seconds for one in table.found[name]):.2f} s"
     rows[PLAIN][WAYS["right"]] = None  # it takes one way only: that tells of the set
     return Table("ways and costs", rows)
+
+
+def _among(table: measured.Table, wanted: Callable[[LabelledQuestion], bool]) -> measured.Table:
+    """Some of the questions by themselves."""
+    questions = [asked for asked in table.questions if wanted(asked)]
+    return measured.Table(questions, {name: {one.key: one for one in found} for name, found in table.found.items()})
 
 
 def shown_rows(table: measured.Table, wanted: Mapping[str, str]) -> dict[str, dict[str, Cell]]:

@@ -66,15 +66,6 @@ def test_every_measure_is_that_of_its_questions() -> None:
     assert values(table, "answered_unanswerable") == [1.0] and cells(table, "answered_unanswerable")[0].counted == 1
 
 
-def test_some_of_the_questions_make_a_table_by_themselves() -> None:
-    asked = questions(CORRECT, INCORRECT, CORRECT)
-    found = {"one": results(asked, *calls(1, 2, 4)), "other": results(asked, *calls(3, 3, 3))}
-    some = Table(asked, found).among(lambda one: one.expected is CORRECT)
-    assert some.questions == (asked[0], asked[2]) and some.names == ("one", "other")
-    assert values(some, "calls") == [2.5, 3.0]
-    assert Table(asked, found).among(lambda one: False).rows == ()
-
-
 def test_the_first_configuration_gains_nothing_and_every_other_one_over_it() -> None:
     asked = questions(*[CORRECT] * 6)
     table = Table(

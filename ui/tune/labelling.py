@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
-from crag_core.base.errors import CragError
+from crag_core.base.errors import BadRecord, CragError
 from crag_core.base.serialization import fingerprint
 from crag_core.base.text.display import clean, shortened
 from crag_core.base.text.markdown import without_marks
@@ -25,7 +25,7 @@ from crag_core.experiments.labelled.questions import (
 from crag_core.experiments.thresholds.threshold_board import deciding_scores, nearest
 from ui.session import access, app_state, background, labelled_sets
 from ui.session.fragments import fragment
-from ui.session.keys import hand, kept, take
+from ui.session.keys import kept
 from ui.session.labelled_sets import SetWork
 from ui.shell.text import plain
 from ui.tune import tune_state
@@ -84,8 +84,6 @@ def draw_start(busy: bool) -> None:
     st.markdown(f"Picks the {ROUND} questions nearest to your thresholds. The labels go into “{plain(_target())}”.")
     st.button("From History", icon=":material/history:", on_click=_begin, disabled=busy, key="label_from_history")
     st.caption("Or upload a file with only the column `question`.")
-    if problem := take("label_problem"):
-        st.caption(f":orange[:material/warning: {plain(problem)}]")
     card = known_card(app_state.evaluator())
     if card.calls_model:
         most = _MOST_GRADED * -(-app_state.settings().top_k // card.batch)
@@ -115,8 +113,8 @@ def begin(questions: tuple[UnlabelledQuestion, ...], into: str = "") -> None:
     known = {question.key for question in app_state.workbench().experiments.find_set(name).questions}
     waiting = tuple(one for one in questions if one.key not in known)[:_MOST_GRADED]
     if not waiting:
-        hand("label_problem", "No question without a label was found.")
-    elif not background.is_busy(GRADING.name):
+        raise BadRecord("No question without a label was found.", hint="Ask some, or upload them.")
+    if not background.is_busy(GRADING.name):
         GRADING.grade(waiting)
         own = kept(Labelling)
         own.name, own.waiting, own.asked = name, waiting, ()

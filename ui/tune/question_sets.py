@@ -177,7 +177,7 @@ def _draw_upload(busy: bool) -> None:
         on_change=_take_file, max_upload_size=LARGEST_MB,
     )  # fmt: skip
     found = kept(TunePage).uploaded
-    if found is None or found.is_taken:
+    if found is None or not found.read.problems:
         return
     _draw_problems(found.read, f"{plain(found.name)} was not taken. Nothing was changed.")
     if count := len(found.read.questions):
@@ -192,7 +192,7 @@ def _take_file() -> None:
     found, is_free = kept(TunePage).uploaded, not known_card(app_state.evaluator()).calls_model
     if waiting:
         labelling.begin(waiting)
-    elif found and found.is_taken and is_free and access.is_administrator():
+    elif found and not found.read.problems and is_free and access.is_administrator():
         tune_state.start_grading()
 
 
@@ -270,7 +270,7 @@ def draw_set(labelled: LabelledSet, busy: bool) -> None:
     if of_logs := sum(one.origin is Origin.LOG for one in labelled.questions):
         st.caption(f":material/rule: {counted(of_logs, 'label')} by the right answers of a log: check them.")
     uploaded = kept(TunePage).uploaded
-    if uploaded and uploaded.is_taken and uploaded.read.questions == labelled.questions:
+    if uploaded and not uploaded.read.problems and uploaded.read.questions == labelled.questions:
         st.caption(f":material/check: {plain(uploaded.name)} is saved as “{plain(labelled.name)}”.")
         for remark in uploaded.read.remarks:
             st.caption(f":material/info: {plain(remark)}")

@@ -96,11 +96,10 @@ def own_set() -> LabelledSet:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """`is_taken`: the questions of this file were saved; else nothing was changed."""
+    """A file: without a problem its questions were saved, else nothing was changed."""
 
     name: str
     read: Read
-    is_taken: bool
 
 
 def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
@@ -110,7 +109,7 @@ def take_file(name: str, content: bytes) -> tuple[UnlabelledQuestion, ...]:
     """
     read = read_questions(name, content)
     read = replace(read, questions=speaking_of(app_state.choice().collection, read.questions))
-    kept(TunePage).uploaded = Uploaded(name, read, not read.problems)
+    kept(TunePage).uploaded = Uploaded(name, read)
     if read.problems:
         return ()
     if read.questions:
@@ -122,7 +121,7 @@ def take_the_rest() -> None:
     """For a callback: the questions of the refused file without the rows at fault."""
     page = kept(TunePage)
     if (found := page.uploaded) is not None and found.read.questions:
-        page.uploaded = replace(found, read=replace(found.read, problems=()), is_taken=True)
+        page.uploaded = replace(found, read=replace(found.read, problems=()))
         keep(LabelledSet(_titled(found.name), found.read.questions))
 
 

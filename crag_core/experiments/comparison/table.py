@@ -6,7 +6,7 @@ Also as text for a terminal, as CSV and as JSON.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -69,11 +69,6 @@ class Table:
         )
         self.left_out = len(questions) - len(self.questions)
         self.found = {name: [found[asked.key] for asked in self.questions] for name, found in results.items()}
-
-    def among(self, wanted: Callable[[LabelledQuestion], bool]) -> Table:
-        """Some of the questions by themselves."""
-        questions = [asked for asked in self.questions if wanted(asked)]
-        return Table(questions, {name: {one.key: one for one in found} for name, found in self.found.items()})
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:

@@ -173,9 +173,6 @@ class LabelledSet:
         told = " and ".join(parts)
         return f"Of {len(self.questions)} questions {told}, and {_named(searched)} is searched."
 
-    def find(self, key: str) -> LabelledQuestion | None:
-        return next((one for one in self.questions if one.key == key), None)
-
     def having(self, question: LabelledQuestion) -> LabelledSet:
         """With the question, in place of an earlier one of the same key."""
         by_key = {one.key: one for one in self.questions} | {question.key: question}
