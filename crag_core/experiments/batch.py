@@ -114,8 +114,6 @@ def _further(progress: SetProgress, is_done: bool, times: Sequence[float]) -> Se
 class Keeper(Protocol[Facts]):
     """Keeps what runs of questions came to, by the key of the question; raises `ScoresUnavailable`."""
 
-    def keys(self) -> set[str]: ...
-
     def load(self) -> dict[str, Facts]: ...
 
     def add(self, facts: Facts, trace: Trace) -> None: ...
@@ -138,7 +136,7 @@ def score(
     Of a log's record its sentences are scored too. Raises as `run_batch` does.
     """
     cancel, logs = cancel or Event(), recorded or {}
-    known = keeper.keys()
+    known = keeper.load().keys()  # of rows that can be read
     todo = [question for question in questions if question.key not in known]
     remembered.forget_all()  # what an earlier run has read would take no time
 

@@ -72,9 +72,10 @@ class OutcomeLog(Generic[Facts]):
         self.conditions = conditions
         self._own = (log, conditions.fingerprint)
 
-    def keys(self) -> set[str]:
-        """Of the questions that are there."""
-        return {key for (key,) in self._tables.rows(f"SELECT key {_UNDER}", *self._own)}
+    @property
+    def state(self) -> object:
+        """Another one once a row was added, or took the place of another."""
+        return self._tables.rows(f"SELECT COUNT(*), MAX(rowid) {_UNDER}", *self._own)
 
     def load(self) -> dict[str, Facts]:
         """By key, without the texts. A row that this version cannot read counts as not there."""

@@ -36,9 +36,6 @@ class Book:
         self.added: list[str] = []
         self.before: Callable[[], object] = lambda: None
 
-    def keys(self) -> set[str]:
-        return set(self.rows)
-
     def load(self) -> dict[str, Outcome]:
         return {key: facts for key, (facts, _) in self.rows.items()}
 
@@ -123,7 +120,7 @@ def test_every_question_is_run_under_every_configuration_and_kept() -> None:
     assert [scoring.done for scoring in told] == [0, 1, 2, 3, 4]
     assert field.bench.counts["retrieve"] == 8 and field.bench.counts["grade"] == 12
     for book, policy in zip(field.books, ("plain", "paper"), strict=True):
-        assert book.keys() == {asked.key for asked in questions(4)}
+        assert book.rows.keys() == {asked.key for asked in questions(4)}
         for facts, trace in book.rows.values():
             assert trace.settings.policy.name == policy and facts.run_id == trace.id
             assert facts.action is Action.CORRECT and facts.is_answered and facts.failed == ""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from crag_core.base.errors import ScoresUnavailable
+from crag_core.experiments.batch import score
 from crag_core.experiments.labelled.graded import Conditions, ScoredQuestion, scored_from
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion
 from crag_core.experiments.store import ExperimentStore, OutcomeLog
@@ -36,6 +37,16 @@ def test_grades_of_the_version_before_are_read_without_their_second_readings(boo
     assert book.load() == {scored.key: scored}
 
 
+def test_what_cannot_be_read_is_graded_again(book: OutcomeLog[ScoredQuestion]) -> None:
+    bench = Bench()
+    score([asked(1)], bench.pipeline, book, bench.clock)
+    with sqlite3.connect(book._tables.path) as database:
+        database.execute("UPDATE crag_scored SET facts = 'no JSON'")
+    before = book.state
+    assert score([asked(1), asked(2)], bench.pipeline, book, bench.clock).done == 2
+    assert book.load().keys() == {asked(1).key, asked(2).key} and book.state != before
+
+
 def test_a_file_that_another_process_keeps_locked_is_told_as_that(book: OutcomeLog[ScoredQuestion]) -> None:
     trace = Bench().pipeline.grade("Question 1?")
     book.add(scored_from(trace, asked(1)), trace)
@@ -47,4 +58,4 @@ def test_a_file_that_another_process_keeps_locked_is_told_as_that(book: OutcomeL
             book.add(scored_from(trace, asked(2)), trace)
     assert told.value.hint.startswith("Another process is writing to it")
     book.add(scored_from(trace, asked(2)), trace)
-    assert len(book.keys()) == 2
+    assert len(book.load()) == 2

@@ -25,8 +25,8 @@ class Book:
         self.rows: dict[str, tuple[ScoredQuestion, Trace]] = {}
         self.before: Callable[[], None] = lambda: None
 
-    def keys(self) -> set[str]:
-        return set(self.rows)
+    def load(self) -> dict[str, ScoredQuestion]:
+        return {key: scored for key, (scored, _) in self.rows.items()}
 
     def add(self, scored: ScoredQuestion, trace: Trace) -> None:
         self.before()

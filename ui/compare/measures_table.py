@@ -83,7 +83,7 @@ def _compared(questions: Sequence[LabelledQuestion]) -> Table:
     """On the questions that all have run; computed once for the same results. Raises `CragError`."""
     experiments = app_state.workbench().experiments
     stores = {name: experiments.outcomes(setup) for name, setup in _setups(questions).items()}
-    done = tuple((store.conditions.fingerprint, name, len(store.keys())) for name, store in stores.items())
+    done = tuple((store.conditions.fingerprint, name, store.state) for name, store in stores.items())
     return remembered(
         "compared_table",
         (tuple(questions), done),

@@ -111,15 +111,14 @@ def start_grading(log: RetrievalLog) -> None:
 
 def judged(log: RetrievalLog) -> tuple[Judged, ...]:
     """The records that are graded under the sidebar's evaluator."""
-    questions = log.gradable
-    under = labelled_sets.conditions(questions)
-    done = app_state.workbench().experiments.scores(under).keys() & {one.key for one in questions}
-    return _judged(str(app_state.settings().home), under, log.fingerprint, len(done), log)
+    under = labelled_sets.conditions(log.gradable)
+    state = app_state.workbench().experiments.scores(under).state
+    return _judged(str(app_state.settings().home), under, log.fingerprint, state, log)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _judged(home: str, under: Conditions, fingerprint: str, count: int, _log: RetrievalLog) -> tuple[Judged, ...]:
-    """Read once for all sessions; another `count` of records is another reading."""
+def _judged(home: str, under: Conditions, fingerprint: str, state: object, _log: RetrievalLog) -> tuple[Judged, ...]:
+    """Read once for all sessions, and again once more is graded."""
     return retrieval_logs.judged(_log, under, app_state.workbench())
 
 

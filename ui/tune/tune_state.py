@@ -136,7 +136,7 @@ def seen() -> Seen | None:
         return None
     now = labelled_sets.conditions(found.questions)
     book = app_state.workbench().experiments.scores(now)
-    key = (now.fingerprint, found.fingerprint, len(book.keys()))
+    key = (now.fingerprint, found.fingerprint, book.state)
     return remembered("tune_seen", key, lambda: Seen(found, now, cases(found.questions, book.load())))
 
 
