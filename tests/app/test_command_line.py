@@ -73,7 +73,6 @@ def indexed(home: Path, filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 # --- the whole way, with the real embedding model -------------------------------------------------------------------
 
 
-@pytest.mark.embedding
 def test_ingest_and_ask_with_the_real_embedding_model(home: Path, tmp_path: Path, capsys: Output) -> None:
     folder = tmp_path / "documents"
     folder.mkdir()

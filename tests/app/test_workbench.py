@@ -135,7 +135,6 @@ def test_agent_retrieves_as_often_as_its_setting_allows(home: Path, iterations: 
 # --- every judge with every policy ----------------------------------------------------------------------------------
 
 
-@pytest.mark.embedding
 @pytest.mark.parametrize(("policy", "evaluator"), diagonal(SHIPPED, EVALUATORS))
 def test_every_judge_works_with_every_policy(
     real: Workbench, server: OllamaServer, policy: str, evaluator: str

@@ -146,11 +146,16 @@ def serve(home: Path, script: Path = ROOT / "app.py", *, program: str = "ui", **
 
 
 def index_texts(home: Path, **texts: str) -> None:
-    """The index of a home whose first start is over, for an application that is `QUICK`."""
+    quick_home(home, *((f"{name}.txt", text.encode()) for name, text in texts.items()))
+
+
+def quick_home(home: Path, *files: tuple[str, bytes]) -> workbench.Workbench:
+    """A home whose first start is over, with these files in its index, for an application that is `QUICK`."""
     (home / "sample-indexed").touch()
     with patch.object(workbench, "HuggingFaceEmbedder", WordEmbedder):
-        store = workbench.Workbench(Config(home=home)).store
-    store.ingest([(f"{name}.txt", text.encode()) for name, text in texts.items()])
+        made = workbench.Workbench(Config(home=home))
+        made.store.ingest(files)
+    return made
 
 
 def find_port() -> int:

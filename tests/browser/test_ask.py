@@ -13,7 +13,7 @@ from tests.browser.conftest import DARK, ask, download, look_at, settled, upload
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 QUESTION = "How high is the tower of the lighthouse?"
 
 
@@ -97,7 +97,6 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     check(page, "welcome")
     ask(page, QUESTION)
     expect(page.get_by_text("Retrieval: ").first).to_be_visible()
-    check(page, "run")
     verdict = page.locator("h2").first.inner_text()
     page.get_by_role("button", name="Share").click()
     expect(page.get_by_text("A link to this decision")).to_be_visible()

@@ -12,14 +12,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.axe import check
 from tests.browser.conftest import PATIENCE, download, upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 
 QUESTION = "How high is the tower of the lighthouse?"
-
-
-def enter(page: Page, url: str) -> None:
-    page.goto(f"{url}/compare")
-    expect(page.get_by_text("A · Plain RAG")).to_be_visible()
 
 
 def compare(page: Page, question: str = QUESTION) -> None:
@@ -41,7 +36,9 @@ def run_questions(page: Page, count: int) -> None:
     expect(table).to_be_visible(timeout=4 * PATIENCE)
 
 
-def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: str, lighthouse: Path) -> None:
+def test_one_question_side_by_side_the_run_behind_it_and_a_labelled_set_with_its_table(
+    page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
+) -> None:
     upload(page, empty_app, lighthouse)
     page.get_by_role("link", name="Compare").click()
     page.get_by_role("combobox", name="Policy").click()
@@ -70,24 +67,18 @@ def test_one_question_side_by_side_and_the_run_behind_it(page: Page, empty_app: 
     page.get_by_role("link", name="Compare").click()
     expect(cell(page, "B · Paper")).to_contain_text("42 metres high")
 
-
-def test_a_labelled_set_is_run_and_its_table_can_be_taken_along(
-    page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
-) -> None:
     file = tmp_path / "Sample questions.csv"
     asked = [f"{QUESTION},correct", *(f"What is known about {one}?,incorrect" for one in ("chess", "saffron", "oaks"))]
     file.write_text("\n".join(["question,expected", *asked]), "utf-8")
-    upload(page, empty_app, lighthouse)
-    enter(page, empty_app)
     page.get_by_role("radio", name="Labelled set").click()
     page.get_by_role("radio", name="Upload").click()
     page.locator("input[type=file]").set_input_files(str(file))
     run_questions(page, 4)
     table = page.get_by_test_id("stTable")
-    expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Two signals"])
+    expect(table.locator("thead th")).to_have_text(["Measure", "A · Plain RAG", "B · Paper"])
     expect(page.get_by_text("4 questions, 95% intervals.")).to_be_visible()
     check(page, "table")
     figures = download(page, "Figures (CSV)")
     found = list(csv.DictReader(io.StringIO(Path(figures.path()).read_text("utf-8"))))
-    assert {row["configuration"] for row in found} == {"Plain RAG", "Two signals"}
+    assert {row["configuration"] for row in found} == {"Plain RAG", "Paper"}
     assert figures.suggested_filename == "Sample-questions.csv"

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import ask, settled, upload
 
-pytestmark = [pytest.mark.browser, pytest.mark.embedding]
+pytestmark = pytest.mark.browser
 
 _WORDS = """() => {
   const found = [];
@@ -43,26 +43,16 @@ def words(page: Page) -> list[str]:
     return found
 
 
-def test_welcome_is_short_and_shows_the_thresholds(screen: Page, empty_app: str) -> None:
+def test_welcome_is_short_shows_the_thresholds_and_slash_leads_to_the_question_and_is_a_letter_in_it(
+    screen: Page, empty_app: str
+) -> None:
     screen.goto(empty_app)
     expect(screen.get_by_role("button", name="Play")).to_have_count(3)
     settled(screen)
     assert len(words(screen)) <= 120
     expect(screen.get_by_test_id("stSidebar").get_by_role("slider").first).to_be_visible()
 
-
-def test_the_menu_of_a_narrow_window_shows_the_page_one_is_on(screen: Page, empty_app: str) -> None:
-    screen.set_viewport_size({"width": 800, "height": 900})
-    for name in ("Settings", "Policies"):
-        screen.goto(f"{empty_app}/{name.lower()}")
-        expect(screen.get_by_test_id("stTopNav").get_by_role("link", name=name)).to_be_visible()
-
-
-def test_slash_leads_to_the_question_and_is_a_letter_in_it(screen: Page, empty_app: str) -> None:
-    screen.goto(empty_app)
     question = screen.get_by_label("Your question")
-    expect(question).to_be_visible()
-    settled(screen)
     expect(screen.locator(".st-key-shortcuts")).to_be_attached()
     while not question.evaluate("field => field === document.activeElement"):  # until its script is there
         screen.keyboard.press("/")

@@ -108,14 +108,13 @@ def test_find_open_compare_delete_export_and_import(
     expect(page.get_by_text("Settings that differ")).to_be_visible()
     expect(page.get_by_role("cell", name=re.compile("lower 0.215"))).to_be_visible()
     expect(page.get_by_text(re.compile(r"of them not in every answer|All received the same"))).to_be_visible()
-    check(page, "two runs")
 
     # What leaves, and comes back after it was deleted.
     lines = Path(download(page, "Export 2 runs").path()).read_bytes()
     assert [json.loads(line)["id"] for line in lines.splitlines()] == ["run-29", "run-26"]
     page.get_by_role("button", name="Delete 2 selected runs").click()
     expect(page.get_by_text("Deletes 2 runs with records")).to_be_visible()
-    check(page, "deleting")
+    check(page, "two runs, and deleting")
     page.keyboard.press("Escape")
     expect(page.get_by_text("Deletes 2 runs with records")).to_be_hidden()
     assert history.count() == 30

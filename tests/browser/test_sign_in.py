@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import HTTPError
@@ -16,9 +16,11 @@ from urllib.request import urlopen
 import pytest
 from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from joserfc.jwk import RSAKey
-from playwright.sync_api import BrowserContext, Page, WebSocket, expect
+from playwright.sync_api import Page, WebSocket, expect
 
-from tests.browser.conftest import QUICK, ask, open_page, serve, upload
+from crag_core.app.workbench import Choice
+from crag_core.evaluators.policies import suit
+from tests.browser.conftest import QUICK, ask, quick_home, serve
 from tests.stand_ins.oidc_server import CLIENT, SECRET, Account, OidcServer
 
 pytestmark = pytest.mark.browser
@@ -39,6 +41,8 @@ class SignedIn:
 
     url: str
     provider: OidcServer
+    run: str
+    """The id of one that Ann asked for."""
 
 
 def write_secrets(folder: Path, provider: OidcServer) -> Path:
@@ -83,29 +87,18 @@ def told(words: str) -> re.Pattern[str]:
 
 
 @pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SignedIn]:
-    """With no document; each test leaves its provider as it was."""
+def app(tmp_path_factory: pytest.TempPathFactory, lighthouse: Path) -> Iterator[SignedIn]:
+    """With one document; each test leaves its provider as it was."""
     home = tmp_path_factory.mktemp("home")
-    (home / "sample-indexed").touch()
+    bench = quick_home(home, (lighthouse.name, lighthouse.read_bytes()))
+    run = bench.engine(Choice(suit(bench.policies["paper"], "cross-encoder"), "cross-encoder")).run(QUESTION)
+    bench.history.save(run, ANN)
     given = {"CRAG_SIGN_IN": "on", "CRAG_PEOPLE": "@example.org", "CRAG_ADMINISTRATORS": ANN}
     with OidcServer(ACCOUNTS) as provider:
         given |= {"STREAMLIT_SECRETS_FILES": str(write_secrets(home, provider))}
         with serve(home, program=QUICK, **given) as url:
             provider.redirect_uris.append(f"{url}/oauth2callback")
-            yield SignedIn(url, provider)
-
-
-@pytest.fixture(scope="module")
-def run(app: SignedIn, contexts: Callable[[str], BrowserContext], lighthouse: Path) -> str:
-    """The address of a run that Ann asked for, about a document that she added."""
-    with open_page(contexts("somebody")) as page:
-        sign_in(page, app, "Ann")
-        upload(page, app.url, lighthouse)
-        page.get_by_role("link", name="Ask").click()
-        ask(page, QUESTION)
-        expect(page.get_by_text("Retrieval: ").first).to_be_visible()
-        expect(page).to_have_url(re.compile("run=[0-9a-f]{12}"))
-        return page.url
+            yield SignedIn(url, provider, run.id)
 
 
 def listen(page: Page) -> list[bytes]:
@@ -139,8 +132,8 @@ def bring_cookie(page: Page, app: SignedIn, value: str) -> None:
     page.goto(app.url)
 
 
-def test_nothing_is_seen_before_somebody_signs_in(other_page: Page, app: SignedIn, run: str) -> None:
-    (id_,) = re.findall("run=([0-9a-f]{12})", run)
+def test_nothing_is_seen_before_somebody_signs_in(other_page: Page, app: SignedIn) -> None:
+    id_ = app.run
     heard = listen(other_page)
     for path in ("", f"?run={id_}", "history", f"documents?run={id_}"):  # tests/ui looks at the gate of every page
         other_page.goto(f"{app.url}/{path}")
@@ -160,7 +153,6 @@ def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn)
             assert error.code in (400, 403, 404, 405), path
 
 
-@pytest.mark.usefixtures("run")
 def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn) -> None:
     sign_in(page, app, "Ann")
     expect(page.get_by_text(told(ANN))).to_be_visible()

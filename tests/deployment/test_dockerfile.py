@@ -135,7 +135,6 @@ def test_whoever_runs_it_cannot_change_the_program(image: Image) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.embedding
 def test_its_files_are_all_that_the_commands_need(image: Image) -> None:
     added = image.run(["python", "-m", "crag_core", "ingest", "data/sample/staff-handbook-leave.md"])
     assert added.returncode == 0 and "indexed" in added.stdout, added.stderr

@@ -31,8 +31,6 @@ from tests.stand_ins.postgres_server import PostgresServer
 from tests.stand_ins.searxng_server import SearXNGServer
 from tests.ui.conftest import _navigate_as_the_server_does, ask, header, new_process, shown
 
-pytestmark = pytest.mark.embedding
-
 SERVICES: dict[str, dict[str, Any]] = compose()["services"]
 SECRET = "0123456789abcdef"
 QUESTION = "How many days of paid leave do full-time staff receive?"

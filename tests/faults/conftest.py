@@ -19,11 +19,10 @@ from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import HOST
 from tests.stand_ins.ollama_server import OllamaServer
 from tests.storage.conftest import valkey as valkey
-from tests.ui.conftest import APP, _navigate_as_the_server_does, new_process
+from tests.ui.conftest import APP, Start, _navigate_as_the_server_does, new_process
 from tests.word_embedder import WordEmbedder
 
 Open = Callable[..., Workbench]
-Start = Callable[..., AppTest]
 
 
 class Words(WordEmbedder):

@@ -20,8 +20,6 @@ from tests.browser.visitor import Visitor
 from tests.conftest import REPOSITORY
 from tests.stand_ins.local_server import wait_until
 
-pytestmark = pytest.mark.embedding
-
 SAMPLES = len([*(REPOSITORY / "data" / "sample").iterdir()])
 INDEXES = f"of {SAMPLES})"
 

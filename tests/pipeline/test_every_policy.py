@@ -23,21 +23,9 @@ from crag_core.evaluators.shipped import EVALUATOR_FOLDER
 from crag_core.pipeline.pipeline import Pipeline, raise_failure
 from crag_core.trace.reroute import reroute
 from crag_core.trace.trace import Trace
+from tests.builders import POLICIES
 from tests.fakes import ANSWER, QUESTION, Bench, FakeModel, Finding, passage
 
-POLICIES = (
-    "paper",
-    "worst-chunk",
-    "rank-weighted",
-    "heuristic",
-    "signals",
-    "agentic",
-    "two-signal",
-    "sufficient-context",
-    "self-route",
-    "adaptive-rag",
-    "astute-rag",
-)
 JUDGES: dict[str, Callable[[LanguageModel], Evaluator]] = {
     "llm": LLMEvaluator,
     "llm-batch": LLMBatchEvaluator,

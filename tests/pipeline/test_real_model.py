@@ -20,7 +20,6 @@ FOUND = (passage(1, "The ferry leaves at nine."), passage(2, "Knead the dough fo
 
 
 @pytest.mark.exhaustive
-@pytest.mark.model
 def test_whole_run_with_a_real_model() -> None:
     with OllamaServer(RealModel(max_tokens=120)) as server:
         model = ollama.model(server.url, MODEL, 60.0, CallLimit(1))

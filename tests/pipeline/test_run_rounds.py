@@ -286,9 +286,6 @@ def test_stop_after_any_step_and_resume_asks_each_thing_once(policy: Policy, nth
     assert lanes(done) == lanes(expected) and done.usage == expected.usage
 
 
-# --- passages from elsewhere ----------------------------------------------------------------------------------------
-
-
 # --- pinned files ---------------------------------------------------------------------------------------------------
 
 FILE = passage(90, "The ferry to Vennick leaves at nine.", found_by=("read_file",))

@@ -12,7 +12,7 @@ from crag_core.pipeline.run import Cooldown, WebMode
 from crag_core.pipeline.web_stages import approve, is_waiting
 from crag_core.trace.reroute import Missing, reroute
 from crag_core.trace.trace import Trace
-from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, card, changed, found_web, step_names
+from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, Hand, card, changed, found_web, step_names
 
 
 def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
@@ -117,19 +117,9 @@ def test_search_that_takes_too_long_is_given_up_and_the_run_goes_on(best: float,
 # --- the time between two searches -----------------------------------------------------------------------------------
 
 
-class Watch:
-    """A clock that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def cooling(best: float = 0.5, web: WebMode = WebMode.AUTO, reply: WebReply | None = None) -> tuple[Bench, Watch]:
+def cooling(best: float = 0.5, web: WebMode = WebMode.AUTO, reply: WebReply | None = None) -> tuple[Bench, Hand]:
     """A policy that wants 30 s between two searches, after the first one."""
-    watch = Watch()
+    watch = Hand()
     policy = changed("paper", web_cooldown=30.0)
     bench = Bench(policy, best=best, model=FakeModel(), web=web, reply=reply or found_web(), pause=Cooldown(watch))
     bench.pipeline.run(QUESTION)
@@ -172,7 +162,7 @@ def test_only_what_left_the_machine_starts_the_cooldown(reply: WebReply, searche
 
 
 def test_correct_neither_waits_nor_starts_the_cooldown() -> None:
-    pause = Cooldown(Watch())
+    pause = Cooldown(Hand())
     trace = Bench(changed("paper", web_cooldown=30.0), best=0.9, pause=pause).pipeline.run(QUESTION)
     assert trace.web is None and pause.left(30.0) == 0.0
 

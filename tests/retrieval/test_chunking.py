@@ -75,7 +75,6 @@ def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) 
         assert all(text.startswith(chunk.text, chunk.start) for chunk in made)
 
 
-@pytest.mark.embedding
 def test_the_file_of_the_tokenizer_counts_as_the_model_does(shared_documents: Path) -> None:
     embedder = HuggingFaceEmbedder()
     found = embedder.find_tokenizer()
@@ -182,7 +181,6 @@ def test_only_sound_chunks_are_taken(reply: dict[str, Any], body: bytes) -> None
         unpack_chunks(check_reply({**sound, **reply}, 7), body, SIZE, LIMITS)
 
 
-@pytest.mark.embedding
 def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
     """The process that reads may start none."""
     work = (
@@ -196,7 +194,6 @@ def test_cutting_loads_nothing_heavy_and_starts_no_thread(cut: Cut) -> None:
     assert done.stdout == "True [] 1\n", done.stderr
 
 
-@pytest.mark.embedding
 def test_a_stop_ends_cutting_at_once(parser: DocumentProcesses, cut: Cut) -> None:
     parser.cut(b"A good file.", "good.txt", cut, threading.Event())
     cancel = threading.Event()

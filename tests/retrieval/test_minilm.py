@@ -64,7 +64,6 @@ def test_a_model_of_a_model_server_is_refused_before_any_hub_is_asked() -> None:
     assert "Leave it empty" in fault.value.hint
 
 
-@pytest.mark.embedding
 def test_vectors_have_length_one_and_meaning(minilm: HuggingFaceEmbedder) -> None:
     question = minilm.embed_question("How old is the ship?")
     near, far = minilm.embed_texts(["The vessel was built in 1987.", "Crab sandwiches cost eight pounds."])
@@ -75,7 +74,6 @@ def test_vectors_have_length_one_and_meaning(minilm: HuggingFaceEmbedder) -> Non
     assert minilm.embed_texts([]) == []
 
 
-@pytest.mark.embedding
 def test_threads_get_the_vectors_that_one_would(minilm: HuggingFaceEmbedder) -> None:
     texts = [f"Sentence number {number} about ship {number % 3}." for number in range(24)]
     alone = minilm.embed_texts(texts)
@@ -85,7 +83,6 @@ def test_threads_get_the_vectors_that_one_would(minilm: HuggingFaceEmbedder) -> 
         assert other == pytest.approx(one, abs=1e-4)
 
 
-@pytest.mark.embedding
 def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, tmp_path: Path) -> None:
     store = PassageStore(tmp_path, minilm)
     prose = {
@@ -103,7 +100,6 @@ def test_no_passage_is_longer_than_the_model_reads(minilm: HuggingFaceEmbedder, 
     assert max(lengths) <= 254
 
 
-@pytest.mark.embedding
 def test_packed_layers_give_the_same_vectors(minilm: HuggingFaceEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that was made without them stays what it was."""
     monkeypatch.setattr("crag_core.retrieval.packed_layers.is_supported", lambda: False)

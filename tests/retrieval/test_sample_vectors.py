@@ -13,7 +13,6 @@ from training.sample_vectors import sample_texts, write_vectors
 QUESTION = "How many days of paid leave do full-time staff receive?"
 
 
-@pytest.mark.embedding
 def test_every_chunk_and_question_of_the_sample_has_the_vector_of_the_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

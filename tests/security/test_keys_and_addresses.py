@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crag_core.base.errors import BadRecord
 from crag_core.llms import ollama, openai_compatible
 from crag_core.llms.servers import masked, unmasked
 from tests.security.servers import Said, answering
-from tests.ui.conftest import home, press, shown, start  # noqa: F401  # fixtures
+from tests.ui.conftest import Start, home, press, shown, start  # noqa: F401  # fixtures
 
-Start = Callable[..., AppTest]
 OPENAI = json.dumps({"data": [{"id": "m"}]}).encode()
 OLLAMA = json.dumps({"models": [{"model": "m", "details": {"family": "llama"}}]}).encode()
 
@@ -45,7 +42,6 @@ def test_the_password_goes_to_no_other_address(typed: str) -> None:
     assert "s3cret" not in f"{refused.value} {refused.value.hint}"
 
 
-@pytest.mark.embedding
 def test_the_operators_key_is_not_sent_to_a_server_that_a_visitor_types(start: Start) -> None:  # noqa: F811
     with (
         answering(lambda path: Said(pieces=lambda: [OPENAI])) as own,

@@ -32,7 +32,6 @@ def test_no_run_begins_with_a_question_that_is_too_long() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.embedding
 def test_the_page_cuts_what_a_client_sends_beyond_the_widget(start: Callable[..., AppTest]) -> None:  # noqa: F811
     app = ask(start(), LONG)
     assert len(app.session_state["trace"].question) <= 1000

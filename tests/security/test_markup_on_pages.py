@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,8 @@ from crag_core.evaluators.policies import policy_text
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from tests.report.test_report_hostile import evil_run
 from tests.security.pages import PAGES
-from tests.ui.conftest import ask, choose, home, job_named, own, press, put_thresholds, shown, start  # noqa: F401  # fixtures among them
+from tests.ui.conftest import Start, ask, choose, home, job_named, own, press, put_thresholds, shown, start  # noqa: F401  # fixtures among them
 from ui.session.labelled_sets import SetInUse
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 EVIL = (
     "<script>window.pwned=1</script> [click](https://evil.example/a) ![p](http://evil.example/p) :red[boo] "

@@ -32,7 +32,6 @@ from tests.ui.conftest import ask, home, shown, start  # noqa: F401  # fixtures
 
 SECRET = "s3cr3tZq"
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.embedding
 
 
 def replies(messages: tuple[Message, ...]) -> Reply:

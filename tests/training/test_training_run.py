@@ -111,7 +111,6 @@ def run(*command: str | Path) -> str:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.embedding
 def test_what_is_trained_ships_and_grades(tmp_path: Path) -> None:
     from training.train import PACKED, read_training_rows
 

@@ -27,6 +27,9 @@ from tests.ui.drawn import parts
 from ui.run import passages
 from ui.session import app_state, startup
 
+Start = Callable[..., AppTest]
+"""Of the fixture `start`."""
+
 APP = Path(__file__).parents[2] / "app.py"
 DOCUMENTS = {
     "harbour-dues.md": "# Harbour dues\n\nA yacht of up to ten metres pays 14 pounds a night. "

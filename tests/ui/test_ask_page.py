@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,20 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
+from crag_core.pipeline.model_calls import NotedModel
 from crag_core.retrieval.index.store import PassageStore
+from crag_core.storage.history import HistoryStore
+from crag_core.storage.history.runs import Selection
+from crag_core.trace.summary import Ending
+from crag_core.trace.trace import Trace
+from tests.fakes import QUESTION, Bench, FakeModel
 from tests.stand_ins.duckduckgo_server import DuckDuckGoServer, WebResult
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.openai_server import OpenAIServer
-from tests.ui.conftest import ask, choose, header, job_named, put_thresholds, settle, shown
-from tests.ui.drawn import parts
+from tests.ui.conftest import Start, ask, choose, header, job_named, press, put_thresholds, settle, shown
+from tests.ui.drawn import drawn, parts, said
+from ui.run.run_page import draw_model_calls
 from ui.session import startup
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
 
@@ -173,3 +177,79 @@ def test_a_server_by_url_is_offered_but_never_chosen_for_the_user(start: Start) 
         model = start(OPENAI_BASE_URL=server.api_base).selectbox(key="model")
     assert "openai: smollm2" in model.options
     assert model.value == "extractive"
+
+
+# --- model calls: each with what was sent and what came back, as text and nothing else -------------------------------
+
+
+def page(run: Trace) -> None:
+    draw_model_calls(run)
+
+
+def opened(run: Trace, place: int = 0) -> AppTest:
+    app = drawn(page, run=run)
+    app.session_state["calls_drawer"] = True
+    app.run()
+    return app.selectbox[0].set_value(place).run() if place else app
+
+
+def blocks(app: AppTest) -> list[str]:
+    assert not app.exception
+    return [str(block.value) for block in app.code]
+
+
+def test_the_messages_of_a_fake_model_and_its_replies_appear_exactly() -> None:
+    model = FakeModel()
+    run = Bench("agentic", best=0.1, model=NotedModel(model)).pipeline.run(QUESTION)
+    assert len(model.asked) > 1
+    for place, ((_, messages), call) in enumerate(zip(model.asked, run.calls, strict=True)):
+        app = opened(run, place)
+        assert blocks(app) == [*(text for _, text in messages), call.reply]
+        roles = [line.strip("*") for line in said(app).splitlines() if line.startswith("**")]
+        assert roles == [*(role for role, _ in messages), "reply"]
+
+
+# --- a record that is carried on: the same run, or one of its own beside it ------------------------------------------
+
+
+CHESS = "Who won the chess championship of 1972?"
+
+
+@pytest.fixture
+def history(home: Path) -> HistoryStore:
+    return HistoryStore(home / "crag.db")
+
+
+@pytest.fixture
+def waiting(start: Start) -> AppTest:
+    return ask(start(CRAG_WEB="ask"), CHESS)
+
+
+def refused(app: AppTest) -> Trace:
+    press(app, "Do not search")
+    found = app.session_state["trace"]
+    assert isinstance(found, Trace) and found.answer is not None
+    return found
+
+
+def test_a_run_that_waited_is_one_run_in_the_history(waiting: AppTest, history: HistoryStore) -> None:
+    before, first = history.count(), waiting.session_state["trace"]
+    assert history.find(first.id).ending is Ending.WAITING
+    done = refused(waiting)
+    assert done.id == first.id and history.count() == before
+    assert history.load(done.id) == done and history.find(done.id).ending is Ending.DONE
+    assert [one.id for one in waiting.session_state["AskPage"].earlier].count(done.id) == 1
+
+
+@pytest.mark.parametrize("whose", ["somebody else's", "from a file"])
+def test_a_run_that_is_not_this_visitors_stays_as_it_is(waiting: AppTest, history: HistoryStore, whose: str) -> None:
+    other = replace(waiting.session_state["trace"], id="of-another")
+    if whose == "from a file":
+        history.save_import(other)
+    else:
+        history.save(other, "eve@example.org")
+    waiting.session_state["trace"] = other
+    done = refused(waiting.run())
+    assert done.id != other.id and history.load(other.id) == other
+    assert history.find(done.id).asked_by == "" and not history.find(done.id).is_imported
+    history.delete_all(Selection(ids=(other.id,)))

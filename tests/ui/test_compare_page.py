@@ -6,7 +6,7 @@ import csv
 import io
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -24,12 +24,9 @@ from crag_core.evaluators.policies import load_policies
 from crag_core.experiments.comparison.run_configurations import QUESTION as WARMING_UP
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from crag_core.retrieval.hybrid import HybridRetriever
-from tests.ui.conftest import choose, job_named, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import Start, choose, job_named, press, put_thresholds, shown, thresholds
 from ui.compare import compare_state
 from ui.shell.text import plain
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of up to ten metres pay a night?"
 CHESS = "Who won the chess championship of 1972?"

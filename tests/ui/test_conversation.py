@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.trace.trace import Trace
-from tests.ui.conftest import ask, settle
+from tests.ui.conftest import Start, ask, settle
 from tests.ui.drawn import said
-
-pytestmark = pytest.mark.embedding
-
-Start = Callable[..., AppTest]
 
 
 def press(app: AppTest, label: str) -> AppTest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +10,10 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import press, shown
+from tests.ui.conftest import Start, press, shown
 from tests.ui.drawn import parts
 from ui.session.demos import demos
 
-Start = Callable[..., AppTest]
 PAGE = "pages/demo.py"
 
 
@@ -70,3 +68,15 @@ def test_the_next_one_follows_and_the_last_leads_to_the_first(start: Start) -> N
     press(app, f"Next: {demos()[0].title}")
     (data,) = stories(app)
     assert data["story"]["id"] == demos()[0].trace.id
+
+
+def test_first_page_offers_three_as_pictures_and_one_plays_as_a_story(start: Start) -> None:
+    app = start(policy="")
+    assert [one.title in shown(app) for one in demos()[:3]] == [True] * 3
+    pictures = parts(app, "crag_path")
+    assert [one["is_small"] for one in pictures] == [True] * 3
+    assert [one["label"].split(", ")[2] for one in pictures] == ["CORRECT", "AMBIGUOUS", "INCORRECT"]
+    press(app, "Play")
+    assert not app.exception
+    (story,) = parts(app, "crag_story")
+    assert story["story"]["id"] == demos()[0].trace.id

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,11 +16,10 @@ from crag_core.app.workbench import Workbench
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.index.store import PassageStore
 from tests.retrieval.fakes import WordEmbedder, write_prose
-from tests.ui.conftest import ask, finished, job_named, shown
+from tests.ui.conftest import Start, ask, finished, job_named, shown
 from ui.run import job_progress
 from ui.session import startup
 
-Start = Callable[..., AppTest]
 FERRY = b"# Ferry\n\n## Times\n\nThe ferry sails at nine.\n\n## Fares\n\nA ticket costs 4 pounds.\n"
 
 

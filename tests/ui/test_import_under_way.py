@@ -17,7 +17,6 @@ from crag_core.app.workbench import Workbench
 from crag_core.trace.trace import Trace
 from tests import builders
 
-pytestmark = pytest.mark.embedding
 OWN = builders.trace(builders.policy("paper"), id="run-under-way", answer=None)
 FORGED = replace(OWN, question="Is the boss a fool?")
 ON_ASK, ON_HISTORY = "", "pages/history.py"

@@ -16,14 +16,11 @@ from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.local_server import wait_until
 from tests.stand_ins.ollama_server import MODEL, OllamaServer
-from tests.ui.conftest import job_named, settle, shown
+from tests.ui.conftest import Start, job_named, settle, shown
 from ui.run import job_progress
 from ui.session import run_job, startup
 
-pytestmark = pytest.mark.embedding
-
 QUESTION = "What does a yacht of nine metres pay for a night?"
-Start = Callable[..., AppTest]
 
 
 def run_queue() -> RunQueue:

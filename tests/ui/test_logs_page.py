@@ -12,9 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import choose, finished, press, put_labels, settle, shown
-
-Start = Callable[..., AppTest]
+from tests.ui.conftest import Start, choose, finished, press, put_labels, settle, shown
 
 GOLD = "Ferries leave Vennick at ten in winter. Dogs travel free."
 OTHER = "Tickets are sold in the harbour office. It opens on weekdays."

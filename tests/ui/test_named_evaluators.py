@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from crag_core.app import calibration
 from crag_core.app.access import NotAllowed
@@ -16,12 +14,10 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.evaluators.named import reader
 from tests.evaluators.named import tiny_models
-from tests.ui.conftest import ask, choose, job_named, new_process, press, shown
+from tests.ui.conftest import Start, ask, choose, job_named, new_process, press, shown
 from ui.session import access
 from ui.shell import evaluator_choice
 
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 PRICE = "What does a yacht of nine metres pay for a night?"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -27,10 +26,7 @@ from tests.fakes import Bench
 from tests.matrix import diagonal, mostly
 from tests.policy_files import PAPER, use_folder
 from tests.storage.history_parts import run, whole_run
-from tests.ui.conftest import press, shown
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
+from tests.ui.conftest import Start, press, shown
 
 PAGES = ("ask", "compare", "tune", "logs", "policies", "documents", "history", "metrics", "settings")
 NO_FILES = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,10 +14,7 @@ from crag_core.base.documents import Ingested, IngestOutcome
 from crag_core.retrieval.index.store import PassageStore
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import finished, press, shown
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
+from tests.ui.conftest import Start, finished, press, shown
 
 
 def upload(app: AppTest, *files: tuple[str, bytes]) -> AppTest:

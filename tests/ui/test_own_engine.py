@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import ask, shown
+from tests.ui.conftest import Start, ask, shown
 from ui.session.startup import shared_workbench, warm_up
 
-Start = Callable[..., AppTest]
 MODULE = """
 import threading
 

@@ -141,9 +141,6 @@ def test_grade_stands_with_its_reason_or_with_why_there_is_none() -> None:
     assert [str(code.value) for code in app.code] == ["Maybe *so*."], "the raw reply, as it came"
 
 
-# Other people's text
-
-
 # What if
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,10 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
-from tests.ui.conftest import DOCUMENTS, ask, header, settle, shown
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
+from tests.ui.conftest import DOCUMENTS, Start, ask, header, settle, shown
 
 PRICE = "What does a yacht of nine metres pay for a night?"
 

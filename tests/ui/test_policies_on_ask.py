@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,8 @@ from crag_core.report import render
 from tests.judge import heard, judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, header, press, put_thresholds, shown, thresholds
+from tests.ui.conftest import Start, ask, choose, header, press, put_thresholds, shown, thresholds
 from tests.ui.drawn import parts, popovers
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
 CHESS = "Who won the chess championship of 1972?"

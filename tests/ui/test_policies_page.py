@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-import pytest
 from streamlit.testing.v1 import AppTest
 
 from crag_core.evaluators.policies import load_policies
@@ -13,12 +11,9 @@ from crag_core.trace.reroute import reroute
 from tests.judge import judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, shown
+from tests.ui.conftest import Start, ask, choose, shown
 from ui.policies import judge_run, row_of
 from ui.session.demos import demos
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of nine metres pay for a night?"
 POLICIES = load_policies()[0]

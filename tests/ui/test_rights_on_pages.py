@@ -15,11 +15,9 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.experiments.labelled.questions import Expected, LabelledQuestion, LabelledSet
 from tests.storage.history_parts import whole_run
-from tests.ui.conftest import ask, job_named, press, shown
+from tests.ui.conftest import Start, ask, finished, job_named, press, shown
 from ui.session import access, background
 from ui.shell import sign_in
-
-Start = Callable[..., AppTest]
 
 ANN, BOB = "ann@example.org", "bob@example.org"
 SIGN_IN = {"CRAG_ADMINISTRATORS": ANN, "CRAG_SIGN_IN": "on"}
@@ -93,6 +91,10 @@ def test_adding_asks_for_the_right_when_it_is_done(start: Start, own: Path, visi
     assert job_named(app, "indexing") is None
     assert not app.exception and DENIED in shown(app).replace("`", "")
     assert Workbench(Config(home=own)).store.listing() == before
+    visitor.address = app.session_state["belongs_to"] = ANN
+    app.run().file_uploader[0].set_value([("ferry.md", b"The ferry sails at nine.", "text/markdown")]).run()
+    finished(press(app, "Index 1 file"), "indexing")
+    assert len(Workbench(Config(home=own)).store.listing()) == len(before) + 1
 
 
 def test_tuning_asks_for_the_right_when_it_is_done(start: Start, own: Path, visitor: Visitor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -12,12 +12,9 @@ from crag_core.trace.trace import Trace
 from tests.judge import heard, judging
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, press, shown
+from tests.ui.conftest import Start, ask, choose, press, shown
 from ui.session import app_state
 from ui.shell import sidebar
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "What does a yacht of nine metres pay for a night?"
 SMALL, LARGE = "ollama/smollm2:135m", "ollama/other:1b"

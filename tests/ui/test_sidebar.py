@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,9 @@ from tests.judge import judging
 from tests.policy_files import paper_with, use_folder
 from tests.stand_ins.engines import ScriptedModel
 from tests.stand_ins.ollama_server import OllamaServer
-from tests.ui.conftest import ask, choose, header, press, shown
+from tests.ui.conftest import Start, ask, choose, header, press, shown
 from tests.ui.drawn import parts, popovers
 from ui.session import app_state
-
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 
 PRICE = "How many pounds does a yacht of ten metres pay a night?"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -14,10 +14,8 @@ from crag_core.websearch.pages import WebPages
 from tests.security.servers import Asked, Said, answering
 from tests.stand_ins.duckduckgo_server import WebResult
 from tests.stand_ins.searxng_server import SearXNGServer
-from tests.ui.conftest import ask, press, shown
+from tests.ui.conftest import Start, ask, press, shown
 
-pytestmark = pytest.mark.embedding
-Start = Callable[..., AppTest]
 CHESS = "Who won the chess championship of 1972?"
 TEXT = "Bobby Fischer won the chess championship of 1972 against Boris Spassky."
 PAGE = Said(200, {"content-type": "text/html"}, lambda: [f"<p>{TEXT}</p>".encode()])
