@@ -1,4 +1,4 @@
-"""A newcomer's evening on Ask, in a real browser: upload, ask, slide, look up, share, reload, and stop."""
+"""A newcomer's evening on Ask, in a real browser: upload, ask, slide, look up, share, reload, and stop; few words."""
 
 from __future__ import annotations
 
@@ -86,6 +86,60 @@ INK = """(mark) => {
 }"""
 """The share of dark points of the page's picture under a mark."""
 
+WORDS = """() => {
+  const found = [];
+  const walk = (node) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const box = range.getBoundingClientRect();
+      const around = node.parentElement ?? node.getRootNode().host;
+      const isIcon = around.closest(".unseen, style, script, [data-testid=stIconMaterial], [translate=no]");
+      if (box.width > 1 && box.top < innerHeight && !isIcon) found.push(...node.textContent.split(/\\s+/));
+      return;
+    }
+    [...(node.shadowRoot?.childNodes ?? []), ...node.childNodes].forEach(walk);
+  };
+  walk(document.querySelector("[data-testid=stMain]"));
+  return found.filter((word) => /[a-zA-Z]/.test(word));
+}"""
+"""Those seen in the main area without scrolling, numbers left out."""
+
+
+def look_at_welcome(page: Page) -> None:
+    """Few words, the thresholds, and a slash that leads to the question and is a letter in it."""
+    expect(page.get_by_role("button", name="Play")).to_have_count(3)
+    settled(page)
+    assert len(page.evaluate(WORDS)) <= 120
+    expect(page.get_by_test_id("stSidebar").get_by_role("slider").first).to_be_visible()
+    question = page.get_by_label("Your question")
+    expect(page.locator(".st-key-shortcuts")).to_be_attached()
+    while not question.evaluate("field => field === document.activeElement"):  # until its script is there
+        page.keyboard.press("/")
+        page.wait_for_timeout(300)
+    page.keyboard.type("km/h")
+    expect(question).to_have_value("km/h")
+
+
+def look_at_first_screen(page: Page) -> None:
+    """Answer, verdict, path and scores fit one of 1440 by 900, in few words, and nothing is wider than a window."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(page.get_by_text("Original run")).to_be_visible()
+    order = ["[class*=st-key-answer_card]", ".st-key-verdict", ".st-key-path", ".st-key-scores"]
+    tops = [page.locator(one).first.bounding_box()["y"] for one in order]  # type: ignore[index]
+    assert tops == sorted(tops)
+    expect(page.locator(".st-key-scores").get_by_text("decides").last).to_be_visible()  # drawn, in its whole height
+    settled(page)
+    last = page.locator(order[-1]).bounding_box()
+    assert last is not None and last["y"] + last["height"] <= 900
+    assert len(page.evaluate(WORDS)) <= 110
+    for width in (800, 400, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        assert page.get_by_test_id("stMain").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        menu = page.get_by_test_id("stMainMenu").bounding_box()
+        assert menu is not None and menu["x"] + menu["width"] <= width
+
 
 def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_a_reload(
     page: Page, other_page: Page, empty_app: str, lighthouse: Path, tmp_path: Path
@@ -94,9 +148,11 @@ def test_a_run_is_looked_up_in_its_pdf_dropped_from_shared_sent_and_found_after_
     check(page, "documents")
     page.get_by_role("link", name="Ask").click()
     expect(page.get_by_label("Your question")).to_be_visible()
+    look_at_welcome(page)
     check(page, "welcome")
     ask(page, QUESTION)
     expect(page.get_by_text("Retrieval: ").first).to_be_visible()
+    look_at_first_screen(page)
     verdict = page.locator("h2").first.inner_text()
     page.get_by_role("button", name="Share").click()
     expect(page.get_by_text("A link to this decision")).to_be_visible()

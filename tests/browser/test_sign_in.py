@@ -153,7 +153,9 @@ def test_an_address_of_a_file_that_nobody_was_given_leads_nowhere(app: SignedIn)
             assert error.code in (400, 403, 404, 405), path
 
 
-def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: SignedIn) -> None:
+def test_two_people_see_and_do_what_they_may_and_after_signing_out_the_next_in_the_tab_sees_nothing_of_the_first(
+    page: Page, other_page: Page, app: SignedIn
+) -> None:
     sign_in(page, app, "Ann")
     expect(page.get_by_text(told(ANN))).to_be_visible()
     page.goto(f"{app.url}/settings")
@@ -173,10 +175,9 @@ def test_two_people_see_and_do_what_they_may(page: Page, other_page: Page, app: 
     expect(bob.get_by_text("docs/settings.md")).to_have_count(0)
     assert app.provider.problems == []
 
-
-def test_after_signing_out_the_next_in_the_same_tab_sees_nothing_of_the_first(page: Page, app: SignedIn) -> None:
+    # Ann signs out, and Bob in at the same tab.
     logouts = app.provider.logouts
-    sign_in(page, app, "Ann")
+    page.goto(app.url)
     ask(page, "What did Ann ask in private?")
     expect(page.get_by_role("button", name="Share")).to_be_visible()
     other_tab = page.context.new_page()

@@ -170,6 +170,7 @@ def test_no_page_shows_one(
     servers: str, request: pytest.FixtureRequest, start: Callable[..., AppTest], tmp_path: Path  # noqa: F811
 ) -> None:  # fmt: skip
     environment = request.getfixturevalue(servers) | {"CRAG_HOME": str(tmp_path)}
+    environment |= FAILING_STORES if servers == "failing" else {}
     (tmp_path / "sample-indexed").touch()
     Workbench(Config(home=tmp_path)).store.ingest([("dues.md", b"A yacht pays 14 pounds a night.")])
     app = ask(start(**environment), "What does a yacht pay?")
@@ -180,16 +181,4 @@ def test_no_page_shows_one(
         assert not app.exception, page
         seen.append(every_word(app))
     assert all(len(text) > 1000 for text in seen)
-    assert leaks("\n".join(seen)) == []
-
-
-@pytest.mark.parametrize("extra", [{name: value} for name, value in FAILING_STORES.items()], ids=FAILING_STORES)
-def test_no_page_shows_the_password_of_a_store_that_fails(
-    extra: dict[str, str], start: Callable[..., AppTest], tmp_path: Path  # noqa: F811
-) -> None:  # fmt: skip
-    app = start(**extra, CRAG_HOME=str(tmp_path))
-    seen = [every_word(app)]
-    for page in PAGES:
-        app.switch_page(page).run().run()
-        seen.append(every_word(app))
     assert leaks("\n".join(seen)) == []
