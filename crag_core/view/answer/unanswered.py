@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from crag_core.base.text.display import counted
 from crag_core.base.types.answers import Answer
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.knowledge import StripVerdict
@@ -13,7 +12,6 @@ from crag_core.base.types.passages import Passage
 from crag_core.base.types.web import WEB_WORDS
 from crag_core.decision.reasons import reason_in
 from crag_core.trace.grounding.quoted_answer import why_doubtful, with_headers
-from crag_core.view.path.stages import describe_web
 from crag_core.view.run_view import RunView
 from crag_core.view.score_words import ALONE
 
@@ -31,54 +29,12 @@ class Nearest:
     why: str
 
 
-@dataclass(frozen=True)
-class Unanswered:
-    """What was looked for (words, and whose they are), where, the nearest miss, and what can be done."""
-
-    asked: tuple[tuple[str, str], ...]
-    where: tuple[str, ...]
-    nearest: Nearest | None
-    ways: tuple[str, ...]
-
-
-def unanswered(view: RunView) -> Unanswered:
-    """Of a run that gave no answer."""
-    return Unanswered(tuple(_asked(view)), tuple(_where(view)), _nearest(view), tuple(_ways(view)))
-
-
 def why_unanswered(view: RunView, answer: Answer) -> str:
     """What stands in place of an answer; where a doubtful one is withheld, in the words of the screen."""
     if not view.abstains:
         return answer.message
     decision = view.routed.decision
     return why_doubtful(decision, view.trace.web, reason_in(ALONE, view.policy, decision))
-
-
-def _asked(view: RunView) -> Iterator[tuple[str, str]]:
-    trace, routed = view.trace, view.routed
-    yield trace.question, "your question"
-    known = {trace.question}
-    path = routed.decision_path.iterations[-1].path
-    made = [one for one in trace.rounds if one.retrievals and one.path == path[: len(one.path)]]
-    found = [(one.retrievals[-1].query, one.query_by) for one in made]
-    if trace.web and trace.web.query:
-        found.append((trace.web.query, f"for the web, {trace.web.query_by}"))
-    for query, by in found:
-        if query not in known:
-            known.add(query)
-            yield query, by
-
-
-def _where(view: RunView) -> Iterator[str]:
-    trace, routed = view.trace, view.routed
-    looked_at = routed.decision_path.looked_at
-    sources = {passage.stems_from for passage in looked_at}
-    rounds = len(routed.decision_path.iterations)
-    message = f"{counted(len(looked_at), 'chunk')} of {counted(len(sources), 'document')}" if looked_at else "nothing"
-    pinned = ", files that you pinned" if trace.settings.pinned else ""
-    yield f"Your documents: {message} found{pinned}{f', in {rounds} rounds' if rounds > 1 else ''}"
-    if routed.decision.wants(CorrectionKind.WEB_SEARCH) or trace.web:
-        yield describe_web(trace, routed)
 
 
 def nearest_sentences(view: RunView) -> tuple[Nearest, ...]:
@@ -88,7 +44,7 @@ def nearest_sentences(view: RunView) -> tuple[Nearest, ...]:
     return tuple(_near(view, one, one.reason) for one in shown[:_MOST_NEAREST])
 
 
-def _nearest(view: RunView) -> Nearest | None:
+def nearest_miss(view: RunView) -> Nearest | None:
     """Of the sentences that were struck out; of those that the writer had, if it was given any."""
     routed = view.routed
     given = bool(routed.knowledge.excerpts)
@@ -113,10 +69,7 @@ def _near(view: RunView, verdict: StripVerdict, why: str) -> Nearest:
     return Nearest(with_headers(strip, passage), passage, strip.score or 0.0, why)
 
 
-# --- what can be done -----------------------------------------------------------------------------------------------
-
-
-def _ways(view: RunView) -> Iterator[str]:
+def ways_out(view: RunView) -> Iterator[str]:
     trace, routed = view.trace, view.routed
     advice = WEB_WORDS[trace.web.outcome].advice if trace.web else _SEARCH
     if routed.decision.wants(CorrectionKind.WEB_SEARCH) and advice:

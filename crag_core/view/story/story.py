@@ -17,7 +17,7 @@ from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import EXTRACTIVE, citations, quotable, with_headers
 from crag_core.trace.reroute import Missing
 from crag_core.view.answer.answer_blocks import sources_of
-from crag_core.view.answer.unanswered import unanswered, why_unanswered
+from crag_core.view.answer.unanswered import nearest_miss, why_unanswered
 from crag_core.view.chunk_cards import ChunkCard, chunk_cards, snippet_cards
 from crag_core.view.record import round_rows
 from crag_core.view.run_view import RunView, name_of
@@ -273,7 +273,7 @@ def _source(number: int, passage: Passage, text: str) -> dict[str, Any]:
 
 def _unanswered(view: RunView, answer: Answer | None) -> StoryStep:
     picture = _no_answer(clean(why_unanswered(view, answer)) if answer else "")
-    if answer and (near := unanswered(view).nearest):
+    if answer and (near := nearest_miss(view)):
         text = shortened(clean(quotable(near.text) or near.text), _SENTENCE)
         picture["nearest"] = _source(0, near.passage, "") | {"text": text}
     title = "No answer, and it says so" if answer else "No answer yet"

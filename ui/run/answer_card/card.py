@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,7 +15,7 @@ from crag_core.decision.reasons import reason_in
 from crag_core.trace.grounding.ending import AnswerEnding
 from crag_core.trace.grounding.quoted_answer import quotable, why_doubtful
 from crag_core.view.answer.answer_blocks import AnswerBlocks, Source, sources_of
-from crag_core.view.answer.unanswered import Nearest, Unanswered, nearest_sentences, unanswered, why_unanswered
+from crag_core.view.answer.unanswered import Nearest, nearest_miss, nearest_sentences, ways_out, why_unanswered
 from crag_core.view.run_view import RunView, name_of
 from crag_core.view.score_words import ALONE
 from ui import PARTS
@@ -155,34 +155,21 @@ def draw_nearest(view: RunView) -> None:
 
 
 def _draw_unanswered(view: RunView, answer: Answer) -> None:
-    """Why, what came nearest and what can be done; what was searched in a fold."""
-    found = unanswered(view)
+    """Why, what came nearest, and what can be done."""
     st.markdown(plain(why_unanswered(view, answer)))
     if says_more(answer.text):
         st.markdown(f"Its words: “{plain(shortened(view.cited(answer.text), _LONGEST))}”")
     for kind, note in AnswerBlocks(view, answer).notes:
         if kind == "web":
             st.caption(_NOTES[kind].format(plain(note)))
-    st.markdown("  \n".join(f":small[{line}]" for line in _shortly(found)))
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        with st.popover("What was searched", type="tertiary", icon=":material/manage_search:"):
-            _draw_searched(found)
-        if view.abstains:
-            with st.popover("Nearest sentences", type="tertiary", icon=":material/format_quote:"):
-                st.markdown(f"Closest matches; may not answer.\n\n{_listed(sources_of(view))}")
-
-
-def _shortly(found: Unanswered) -> Iterator[str]:
-    if nearest := found.nearest:
+    lines = [f":gray[Try]  {plain(' '.join(ways_out(view)))}"]
+    if nearest := nearest_miss(view):
         why = nearest.why if nearest.why.startswith("score ") else f"{_score(nearest)}: {nearest.why}"
-        yield f":gray[Closest]  {_quoted(nearest, why)}"
-    yield f":gray[Try]  {plain(' '.join(found.ways))}"
-
-
-def _draw_searched(found: Unanswered) -> None:
-    asked = [f"“{plain(shortened(words, _LONGEST))}” :gray[{plain(by)}]" for words, by in found.asked]
-    for title, lines in (("Searched for", asked), ("Where", [plain(where) for where in found.where])):
-        st.markdown(f":gray[{title}]\n" + "\n".join(f"- {line}" for line in lines))
+        lines.insert(0, f":gray[Closest]  {_quoted(nearest, why)}")
+    st.markdown("  \n".join(f":small[{line}]" for line in lines))
+    if view.abstains:
+        with st.popover("Nearest sentences", type="tertiary", icon=":material/format_quote:"):
+            st.markdown(f"Closest matches; may not answer.\n\n{_listed(sources_of(view))}")
 
 
 def _score(nearest: Nearest) -> str:
