@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import office, packages, page, pdf, read_document, workbook
+from crag_core.retrieval.readers import packages, page, pdf, read_document
 from crag_core.retrieval.readers.file_kind import detect_kind
+from crag_core.retrieval.readers.office import slides, workbook
 from crag_core.retrieval.readers.packages import Package
 from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip
 from tests.retrieval.printed import print_pages
@@ -117,7 +118,7 @@ def test_packages_with_a_password_or_too_many_files(monkeypatch: pytest.MonkeyPa
 
 def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, content, what in (
-        (office, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
+        (slides, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
         (workbook, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
         (pdf, "a.pdf", print_pages("one", "two"), "pages"),
     ):

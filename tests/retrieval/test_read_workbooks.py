@@ -12,7 +12,7 @@ from openpyxl.styles import Font
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import page, read_document
-from crag_core.retrieval.readers.workbook import format_number
+from crag_core.retrieval.readers.office.workbook import format_number
 from tests.retrieval.made_files import fill, make_open, make_workbook, rezip
 
 

@@ -16,12 +16,15 @@ from crag_core.retrieval.readers.decoding import decode_text
 from crag_core.retrieval.readers.file_kind import EXPECTED
 from crag_core.retrieval.readers.html import CROSSED_OUT, declared_charset, prepare_html, show_table, write_html
 from crag_core.retrieval.readers.mail import prepare_mail
-from crag_core.retrieval.readers.office import NOTES, Prepared, prepare_open, prepare_slides, prepare_word
+from crag_core.retrieval.readers.office.markup import Prepared
+from crag_core.retrieval.readers.office.open_document import prepare_open
+from crag_core.retrieval.readers.office.slides import NOTES, prepare_slides
+from crag_core.retrieval.readers.office.word import prepare_word
+from crag_core.retrieval.readers.office.workbook import read_workbook
 from crag_core.retrieval.readers.packages import Package, check_entities, damaged
 from crag_core.retrieval.readers.page import MAX_CELLS, MAX_MEMBERS, MAX_PAGES, MAX_UNPACKED, Page
 from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables
 from crag_core.retrieval.readers.text import join_items, join_lines, normalise_text, raise_figures
-from crag_core.retrieval.readers.workbook import read_workbook
 
 _WORD = (".docx", ".docm", ".dotx", ".dotm")
 _WORKBOOKS = (".xlsx", ".xlsm", ".xltx", ".xltm")

@@ -28,7 +28,6 @@ _WIDE = ("W", "F")
 # Narrower text is a list, a poem, an address or a table column as often as prose: its line breaks stay.
 _NARROWEST_PROSE = 40
 _FULL_LINE = 0.85
-_ROMAN = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 _DELIMITERS = ",;\t|"
 
 
@@ -114,20 +113,6 @@ def join_lines(text: str) -> str:
 def raise_figures(before: str, text: str) -> str:
     """What stands above the line: behind a figure a figure may not join it ("10⁶")."""
     return text.translate(_RAISED) if before[-1:].isdigit() and text.strip("+-\u2212").isdigit() else text
-
-
-def show_number(number: int, kind: str) -> str:
-    """As a list of Word counts: "lowerRoman", "upperLetter" and the like; others in figures."""
-    shown = f"{number:02}" if kind == "decimalZero" else str(number)
-    if not 0 < number < 10_000:
-        return shown
-    if kind.endswith("Letter"):
-        shown = chr(ord("a") + (number - 1) % 26) * ((number - 1) // 26 + 1)
-    elif kind.endswith("Roman"):
-        shown = ""
-        for value, letters in zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), _ROMAN, strict=True):
-            shown, number = shown + letters * (number // value), number % value
-    return shown.upper() if kind.startswith("upper") else shown
 
 
 def join_items(text: str) -> str:
