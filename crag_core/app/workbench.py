@@ -63,7 +63,7 @@ from crag_core.trace.grounding.quoted_answer import EXTRACTIVE
 from crag_core.trace.opinions import DEPEND_ON_OTHERS
 from crag_core.websearch import PROVIDERS, SNAPSHOT
 from crag_core.websearch.pages import WebPages
-from crag_core.websearch.search_chain import CachedSearcher, SearchChain
+from crag_core.websearch.search_chain import SearchChain
 
 if TYPE_CHECKING:
     from crag_core.llamaindex.postprocessor import CRAGPostprocessor
@@ -103,7 +103,7 @@ class Workbench:
         self.metrics = Metrics(VERSION)
         self.run_log = RunLog()
         self.servers = ModelServers(self.config)
-        self._searchers: dict[tuple[object, ...], CachedSearcher] = {}
+        self._searchers: dict[tuple[object, ...], SearchChain] = {}
         self.run_queue = RunQueue(self.config.runs_at_once, self.config.runs_waiting)
         """For those who run questions for many people; `engine` does not look at it."""
         self._watch()
@@ -182,7 +182,7 @@ class Workbench:
         return self.store.rebuild(recipe, on_progress, cancel)
 
     @property
-    def searcher(self) -> CachedSearcher:
+    def searcher(self) -> SearchChain:
         """The web search of these settings; its memory is shared by all who search with the same ones."""
         now = self.config
         settings = now.by_variable()
@@ -190,7 +190,7 @@ class Workbench:
         if made_of not in self._searchers:
             asked = [PROVIDERS[name].build(settings) for name in now.providers]
             identity = ", ".join(f"{one.name} {getattr(one, 'fingerprint', '')}".strip() for one in asked)
-            self._searchers[made_of] = CachedSearcher(SearchChain(asked), identity)
+            self._searchers[made_of] = SearchChain(asked, identity)
         return self._searchers[made_of]
 
     @property

@@ -5,8 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentMissing, WrongUse
@@ -27,6 +26,7 @@ _POOL = 4
 _LONGEST_QUESTION = 10_000
 
 
+@dataclass(frozen=True)
 class HybridRetriever:
     """A `Retriever`.
 
@@ -34,30 +34,25 @@ class HybridRetriever:
     "keyword" (BM25, where the keyword search found it) and "rrf".
     """
 
-    def __init__(self, store: PassageStore) -> None:
-        self._store = store
-        self._collection = self._hidden = ""
-        self._texts: tuple[str, ...] = ()
-        self._vector: tuple[float, ...] = ()
+    store: PassageStore
+    collection: str = ""
+    """The part of the index that is searched; "": all of it."""
+    hidden: str = ""
+    """Passages with this text are not found."""
+    texts: tuple[str, ...] = ()
+    """A question is searched for by the mean vector of these, where there are any; by words it is searched for as it
+    is."""
+    vector: tuple[float, ...] = ()
+    """A question is searched for by this vector, where there is one."""
 
     def within(self, collection: str) -> HybridRetriever:
-        other = copy(self)
-        other._collection = collection
-        return other
+        return replace(self, collection=collection)
 
     def hiding(self, text: str) -> HybridRetriever:
-        other = copy(self)
-        other._hidden = text
-        return other
+        return replace(self, hidden=text)
 
     def meaning(self, texts: Sequence[str], vector: Sequence[float] = ()) -> HybridRetriever:
-        """The same for a question that is searched for by the mean vector of `texts`, or by `vector`.
-
-        By words it is searched for as it is.
-        """
-        other = copy(self)
-        other._texts, other._vector = tuple(texts), tuple(vector)
-        return other
+        return replace(self, texts=tuple(texts), vector=tuple(vector))
 
     def retrieve(self, question: str, limit: int, engine: Engine = Engine.HYBRID) -> RetrievalResult:
         """At most `limit` passages, best first; a blank question and an empty store find nothing.
@@ -65,19 +60,19 @@ class HybridRetriever:
         One engine alone keeps its own order.
         """
         question = clean_question(question)
-        while question and limit > 0 and self._store.count(self._collection):
+        while question and limit > 0 and self.store.count(self.collection):
             with suppress(IndexVersionChanged):  # between embedding and searching: once more
-                return self._retrieve(question, limit, engine, self._store.pinned())
+                return self._retrieve(question, limit, engine, self.store.pinned())
         return RetrievalResult(())
 
     def _retrieve(self, question: str, limit: int, engine: Engine, store: PassageStore) -> RetrievalResult:
         asked, pool = self._embedded(question, store.embedder), max(limit * _POOL, 20)
         found: dict[Engine, list[Hit]] = {}
         if engine != Engine.KEYWORD:
-            found[Engine.DENSE] = store.search_dense(asked.tolist(), pool, self._collection)
+            found[Engine.DENSE] = store.search_dense(asked.tolist(), pool, self.collection)
         if engine != Engine.DENSE:
-            found[Engine.KEYWORD] = store.search_keyword(question, pool, self._collection)
-        if hidden := fold(self._hidden):
+            found[Engine.KEYWORD] = store.search_keyword(question, pool, self.collection)
+        if hidden := fold(self.hidden):
             found = {one: [hit for hit in hits if hidden not in fold(hit.passage.text)] for one, hits in found.items()}
         scores = {one: {hit.passage.id: hit.score for hit in hits} for one, hits in found.items()}
         hits = {hit.passage.id: hit for ranked in found.values() for hit in ranked}
@@ -113,10 +108,10 @@ class HybridRetriever:
         import numpy as np
 
         own = np.asarray(embedder.embed_question(question), dtype=np.float32)
-        if not (self._texts or self._vector):
+        if not (self.texts or self.vector):
             return own
-        texts = [clean_question(text) for text in self._texts]
-        vectors = [self._vector] if self._vector else [embedder.embed_question(text) for text in texts]
+        texts = [clean_question(text) for text in self.texts]
+        vectors = [self.vector] if self.vector else [embedder.embed_question(text) for text in texts]
         mean = np.asarray(vectors, dtype=np.float32).mean(axis=0)
         if mean.shape != own.shape or not np.isfinite(mean).all():
             raise WrongUse(
@@ -126,8 +121,8 @@ class HybridRetriever:
         return np.asarray(mean / (np.linalg.norm(mean) or 1.0))
 
     def _read_file(self, document_id: str) -> Passage:
-        passages = self._store.passages_of(document_id)
-        text = self._store.read_document(document_id)
+        passages = self.store.passages_of(document_id)
+        text = self.store.read_document(document_id)
         if not passages or text is None:
             raise DocumentMissing(
                 f"Expected the id of an indexed document, found {document_id[:80]!r}.",

@@ -1,17 +1,16 @@
-"""Shows a passage in its document: the page as an image, or the text around it."""
+"""Shows the page of a document that a passage stands on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import PurePath
-from threading import Lock
 
 from crag_core.base.types.passages import Passage
-from crag_core.retrieval.chunking.join import Surroundings
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, Span, page_picture
 
-_MOST_KEPT = 64 * 1024 * 1024  # bytes of pictures
+_MOST_KEPT = 16  # pictures, of 20 MB at most
 
 
 class Places:
@@ -22,9 +21,12 @@ class Places:
 
     def __init__(self, store: PassageStore, draw: Draw = page_picture) -> None:
         self._store = store
-        self._draw = draw
-        self._pictures: dict[tuple[object, ...], PagePicture] = {}
-        self._lock = Lock()
+
+        @lru_cache(_MOST_KEPT)
+        def drawn(document_id: str, page: int, text: str, marked: tuple[Span, ...], width: int) -> PagePicture:
+            return draw(store.read_original(document_id), page, text, marked, width)
+
+        self._drawn = drawn
 
     def has_pages(self, passage: Passage) -> bool:
         """Whether it comes from a file with printed pages, which `picture` needs."""
@@ -37,21 +39,8 @@ class Places:
 
         Raises `DocumentMissing` and `DocumentRefused` as well.
         """
-        # Read also when the picture is cached: a deleted document must not be shown.
-        original = self._store.read_original(passage.document_id)
+        self._store.read_original(passage.document_id)  # a deleted document is not shown
         shown = page or passage.page or 1
         # Only a whole document has several pages.
         text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
-        key = (passage.document_id, shown, text, marked, width)
-        with self._lock:
-            found = self._pictures.pop(key, None)
-        found = found or self._draw(original, shown, text, marked, width)
-        with self._lock:
-            self._pictures[key] = found
-            while sum(len(one.png) for one in self._pictures.values()) > _MOST_KEPT and len(self._pictures) > 1:
-                del self._pictures[next(iter(self._pictures))]  # which was longest not asked for
-        return found
-
-    def surroundings(self, passage: Passage) -> Surroundings | None:
-        """None for a document that was deleted or re-indexed in another way."""
-        return self._store.surround(passage)
+        return self._drawn(passage.document_id, shown, text, marked, width)

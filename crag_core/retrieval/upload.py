@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -16,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers import READERS
 from crag_core.retrieval.readers.file_kind import refuse_extension
-from crag_core.retrieval.readers.page import MAX_BYTES, MAX_FILES, MAX_FOLDER, format_size
+from crag_core.retrieval.readers.page import MAX_FILES, MAX_FOLDER, format_size
 
 Given = tuple[str, bytes | Path | DocumentRefused]
 """A file by its name (a relative path with "/"): its content, the path where it is, or why it is refused."""
@@ -35,41 +34,30 @@ def each_file(documents: Iterable[Given]) -> Iterator[Given]:
     for name, given in documents:
         if "/" in name and is_junk(name):
             continue
-        try:
-            if isinstance(given, Path) and given.is_dir():
-                yield from read_folder(given)
-            else:
-                yield name, given
-        except DocumentRefused as refusal:
-            yield name, refusal
+        if isinstance(given, Path) and given.is_dir():
+            yield from read_folder(given)
+        else:
+            yield name, given
 
 
-def read_folder(path: Path | str) -> Iterator[Given]:
+def read_folder(root: Path) -> Iterator[Given]:
     """In the order of their names, as paths.
 
     Links are not followed: their targets are read in place inside the folder, and refused outside of it. Ends with a
-    refusal in the folder's name at 50 GB or 20,000 files. Raises `DocumentRefused` when there is no such folder.
+    refusal in the folder's name at 50 GB or 20,000 files.
     """
-    root = Path(path)
-    if not root.is_dir():
-        raise refuse(root.name or str(root), "there is no such folder", "Check the path and whether it may be read.")
-    return _walk_folder(root)
-
-
-def _walk_folder(root: Path) -> Iterator[Given]:
     unreadable: list[OSError] = []
     size = 0
     for count, path in enumerate(_list_files(root, unreadable), 1):
         try:
-            status = path.lstat()
-            size += status.st_size
+            size += path.lstat().st_size
             if size > MAX_FOLDER or count > MAX_FILES:
                 why = f"more than {MAX_FILES:,} files or {format_size(MAX_FOLDER)}, which is the limit"
                 yield root.name, refuse(root.name, why, "Add a smaller folder.")
                 return
             written = path.relative_to(root).as_posix()
             try:
-                if _is_taken(path, root, status, name := tidy_name(written)):
+                if _is_taken(path, root, name := tidy_name(written)):
                     yield name, path
             except DocumentRefused as refusal:
                 yield show_name(written), refusal
@@ -89,20 +77,15 @@ def _list_files(root: Path, unreadable: list[OSError]) -> Iterator[Path]:
         yield from (here / one for one in sorted([*files, *links]) if not is_junk(one))
 
 
-def _is_taken(path: Path, root: Path, status: os.stat_result, name: str) -> bool:
+def _is_taken(path: Path, root: Path, name: str) -> bool:
     """False for a link to what is taken in its own place; raises `DocumentRefused`."""
-    if stat.S_ISLNK(status.st_mode):
+    if path.is_symlink():
         if not path.resolve().is_relative_to(root.resolve()):
             raise refuse(name, "is a link that leads out of the folder", "Copy the file itself into the folder.")
         return False
-    if not stat.S_ISREG(status.st_mode):
-        raise refuse(name, "is no file but a device or a connection", "Add files only.")
     extension = PurePosixPath(name).suffix.lower()
     if extension not in READERS:
         raise refuse_extension(name, extension, READERS)
-    if status.st_size > MAX_BYTES:
-        why = f"{format_size(status.st_size)} is over the limit of {format_size(MAX_BYTES)}"
-        raise refuse(name, why, "Split it and add the parts.")
     return True
 
 
@@ -112,12 +95,9 @@ def refuse(name: str, why: str, hint: str) -> DocumentRefused:
 
 def tidy_name(name: str) -> str:
     """The name with composed letters; raises `DocumentRefused` for one that cannot be shown."""
-    why = ""
-    if _UNSEEN.search(name):
-        why = "has control characters in its name"
-    elif len(name) > _LONGEST:
-        why = f"has no name of 1 to {_LONGEST} letters"
-    if why:
+    is_long = len(name) > _LONGEST
+    if is_long or _UNSEEN.search(name):
+        why = f"has a name of more than {_LONGEST} letters" if is_long else "has control characters in its name"
         raise refuse(show_name(name), why, "Give the file a plain name and add it again.")
     return unicodedata.normalize("NFC", name)  # one and the same whether a Mac or another system wrote it
 

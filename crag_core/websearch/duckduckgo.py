@@ -10,7 +10,7 @@ from typing import Any, Self
 from crag_core.base.concurrency.cancellation import wait_for
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.results import SLOW_DOWN, Hit, failed, passages_of, reply_of
+from crag_core.websearch.results import SLOW_DOWN, Hit, failed, reply_of
 
 _TOO_MANY = (202, 403, 418, 429)  # how DuckDuckGo says "slow down"
 LARGEST_PAGE = 2_000_000  # bytes, unpacked; a page of results has some ten thousand
@@ -43,7 +43,7 @@ class DuckDuckGo:
         except DDGSException as error:
             return failed(self.name, WebOutcome.FAILED, f"could not be asked ({str(error)[:120]})")
         hits = (Hit(result.href, result.title, result.body) for result in results)
-        return reply_of(self.name, query, passages_of(hits), limit)
+        return reply_of(self.name, query, hits, limit)
 
 
 def _ask(query: str, timeout: float) -> list[Any]:

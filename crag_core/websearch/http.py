@@ -14,7 +14,7 @@ from crag_core.base.errors import BadRecord, Stopped
 from crag_core.base.network.addresses import check_url, is_server, without_login
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.results import failed, on_one_line, passages_of, read_hits, reply_of, well_formed
+from crag_core.websearch.results import failed, on_one_line, read_hits, reply_of, well_formed
 
 _NOT_IN_AN_ADDRESS = re.compile(r"[\s\x00-\x1f\x7f?#]")
 
@@ -66,7 +66,7 @@ class JsonSearch:
         found = wait_for(self._ask(method, url, sent), cancel)
         if isinstance(found, WebReply):
             return found
-        return reply_of(self.name, query, passages_of(read_hits(found)), limit)
+        return reply_of(self.name, query, read_hits(found), limit)
 
     async def _ask(self, method: str, url: str, sent: dict[str, Any]) -> list[Any] | WebReply:
         """The results, or why there are none."""

@@ -31,27 +31,22 @@ class Hit:
 
 def read_hits(results: list[Any]) -> list[Hit]:
     """Hits from JSON objects with `url`, `title`, `content` and `score`; what is missing or no text counts as empty."""
-    objects = (result for result in results if isinstance(result, dict))
     return [
         Hit(_text(result, "url"), _text(result, "title"), _text(result, "content"), _score(result))
-        for result in objects
+        for result in results
+        if isinstance(result, dict)
     ]
 
 
-def passages_of(hits: Iterable[Hit]) -> tuple[Passage, ...]:
-    """The hits that lead to the web and say something, each address once, in their order."""
+def reply_of(provider: str, query: str, hits: Iterable[Hit], limit: int) -> WebReply:
+    """The first `limit` hits that lead to the web and say something, each address once, or that nothing was found."""
     kept: dict[str, Passage] = {}
     for hit in hits:
         if is_server(hit.url) and (hit.text.strip() or hit.title.strip()):
             kept.setdefault(hit.url, _passage(hit))
-    return tuple(kept.values())
-
-
-def reply_of(provider: str, query: str, passages: tuple[Passage, ...], limit: int) -> WebReply:
-    """The first `limit` passages, or that nothing was found."""
-    if not passages:
+    if not kept:
         return failed(provider, WebOutcome.EMPTY, f"found nothing for “{query}”")
-    return WebReply(WebOutcome.USED, provider, passages[:limit])
+    return WebReply(WebOutcome.USED, provider, tuple(kept.values())[:limit])
 
 
 def failed(provider: str, outcome: WebOutcome, why: str) -> WebReply:

@@ -19,7 +19,7 @@ from crag_core.base.network.addresses import is_server
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.text.sentences import Span, split
 from crag_core.base.text.words import words
-from crag_core.websearch.results import Hit, passages_of, reply_of, well_formed
+from crag_core.websearch.results import Hit, reply_of, well_formed
 
 _FILE = "web.jsonl"
 _LONGEST = 300  # words of a result
@@ -69,7 +69,7 @@ class Snapshot:
         with self._lock:
             found = self._index.execute(_BEST, (" OR ".join(f'"{word}"' for word in asked), limit)).fetchall()
         hits = [Hit(url, title, _snippet(text, frozenset(asked))) for url, title, text in found]
-        return replace(reply_of(self.name, query, passages_of(hits), limit), is_offline=True)
+        return replace(reply_of(self.name, query, hits, limit), is_offline=True)
 
 
 # --- the file -------------------------------------------------------------------------------------------------------

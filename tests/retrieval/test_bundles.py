@@ -10,18 +10,21 @@ import pytest
 
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval import upload
+from crag_core.retrieval.readers import load_content
 from crag_core.retrieval.upload import Given, read_folder
 
 
 def sort(files: Iterable[Given]) -> tuple[dict[str, bytes], dict[str, str]]:
     """What goes in, and why others do not."""
-    found = list(files)
-    taken = {
-        name: given.read_bytes() if isinstance(given, Path) else given
-        for name, given in found
-        if not isinstance(given, DocumentRefused)
-    }
-    return taken, {name: str(given) for name, given in found if isinstance(given, DocumentRefused)}
+    taken, refused = dict[str, bytes](), dict[str, str]()
+    for name, given in files:
+        try:
+            if isinstance(given, DocumentRefused):
+                raise given
+            taken[name] = load_content(given, name)
+        except DocumentRefused as why:
+            refused[name] = str(why)
+    return taken, refused
 
 
 def test_files_of_a_folder_in_order(tmp_path: Path) -> None:

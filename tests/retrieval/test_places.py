@@ -262,7 +262,7 @@ def test_a_file_read_whole_is_marked_on_all_of_its_pages(store: PassageStore, pl
     pictures = [places.picture(whole, spans_of(whole.text), page) for page in (1, 2)]
     assert [{box.span for box in picture.boxes} for picture in pictures] == [{0, 1, 2}, {3, 4}]
     assert places.picture(whole, ()).page == 1
-    around = places.surroundings(whole)
+    around = store.surround(whole)
     assert around is not None and (around.before, around.after, around.starts, around.ends) == ("", "", True, True)
 
 
@@ -290,16 +290,16 @@ def test_a_deleted_document_is_not_shown_from_memory(store: PassageStore, places
     store.delete_all([passage.document_id])
     with pytest.raises(DocumentMissing, match="not in the index"):
         places.picture(passage, ())
-    assert places.surroundings(passage) is None
+    assert store.surround(passage) is None
 
 
-def test_surroundings_are_the_document_around_the_passage(store: PassageStore, places: Places) -> None:
+def test_surroundings_are_the_document_around_the_passage(store: PassageStore) -> None:
     content = write_prose("the harbour and everything that happens in it", 90)
     document = " ".join(content.decode().split())
     passages = index(store, "long.txt", content)
     assert len(passages) > 5
     for passage in passages:
-        around = places.surroundings(passage)
+        around = store.surround(passage)
         assert around is not None
         whole = " ".join(f"{around.before}{passage.text}{around.after}".split())
         assert whole in document, "what neighbours repeat is shown once, and nothing is left out"
@@ -310,8 +310,8 @@ def test_surroundings_are_the_document_around_the_passage(store: PassageStore, p
         assert around.ends or document[document.index(whole) + len(whole)].isspace()
 
 
-def test_a_passage_that_reads_otherwise_now_has_no_surroundings(store: PassageStore, places: Places) -> None:
+def test_a_passage_that_reads_otherwise_now_has_no_surroundings(store: PassageStore) -> None:
     passage, *_ = index(store, "a.txt", write_prose("ropes"))
-    assert places.surroundings(passage) is not None
-    assert places.surroundings(replace(passage, text="Other words.")) is None
-    assert places.surroundings(replace(passage, document_id="not an id")) is None
+    assert store.surround(passage) is not None
+    assert store.surround(replace(passage, text="Other words.")) is None
+    assert store.surround(replace(passage, document_id="not an id")) is None

@@ -54,7 +54,7 @@ def shown(store: PassageStore, passage: Passage, verdicts: Sequence[StripVerdict
 
             (draw_place if page is None else open_place)(*arguments)
 
-    workbench = SimpleNamespace(own_engine=None, places=Places(store))
+    workbench = SimpleNamespace(own_engine=None, store=store, places=Places(store))
     app = AppTest.from_function(
         script, default_timeout=30, kwargs={"page": opened or None, "arguments": (passage, verdicts, workbench)}
     ).run()

@@ -9,16 +9,16 @@ import pytest
 
 from crag_core.base.protocols import WebReply
 from crag_core.base.types.web import WebOutcome
-from crag_core.websearch.search_chain import CachedSearcher
+from crag_core.websearch.search_chain import SearchChain
 from tests.fakes import FakeSearcher, Hand, found_web
 
 
-def cached(reply: WebReply | None = None, **options: object) -> tuple[CachedSearcher, FakeSearcher]:
+def cached(reply: WebReply | None = None, **options: object) -> tuple[SearchChain, FakeSearcher]:
     inner = FakeSearcher(reply or found_web())
-    return CachedSearcher(inner, **options), inner  # type: ignore[arg-type]
+    return SearchChain([inner], **options), inner  # type: ignore[arg-type]
 
 
-def search(searcher: CachedSearcher, query: str = "ferry", limit: int = 5) -> WebReply:
+def search(searcher: SearchChain, query: str = "ferry", limit: int = 5) -> WebReply:
     return searcher.search(query, limit, threading.Event())
 
 

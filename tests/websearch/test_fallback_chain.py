@@ -9,7 +9,7 @@ import pytest
 from crag_core.base.errors import Stopped
 from crag_core.base.protocols import Cancel, WebReply
 from crag_core.base.types.web import WebAttempt, WebOutcome
-from crag_core.websearch.search_chain import CachedSearcher, SearchChain
+from crag_core.websearch.search_chain import SearchChain
 from tests.fakes import web_passage
 
 USED, EMPTY, FAILED = WebOutcome.USED, WebOutcome.EMPTY, WebOutcome.FAILED
@@ -87,9 +87,9 @@ def test_stop_between_two_providers_is_heeded() -> None:
 # --- with the cache -------------------------------------------------------------------------------------------------
 
 
-def cached(*outcomes: WebOutcome) -> tuple[CachedSearcher, list[Provider]]:
+def cached(*outcomes: WebOutcome) -> tuple[SearchChain, list[Provider]]:
     providers = [Provider(name, outcome) for name, outcome in zip("ABC", outcomes, strict=False)]
-    return CachedSearcher(SearchChain(providers)), providers
+    return SearchChain(providers), providers
 
 
 def test_nothing_found_while_one_failed_is_asked_again() -> None:

@@ -105,7 +105,7 @@ def _draw_text(passage: Passage, verdicts: Verdicts, workbench: Workbench, key: 
     before, after, why = "", "", _OF_ENGINE if workbench.own_engine else _ALONE
     try:
         with st.spinner("Looking it up"):
-            around = workbench.places.surroundings(passage)
+            around = workbench.store.surround(passage)
         if around is not None:
             why = no_page
             before = around.before if around.starts else f"… {around.before}"

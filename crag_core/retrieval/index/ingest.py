@@ -234,45 +234,44 @@ def divide(passages: int, first: int) -> Iterator[tuple[int, int]]:
     yield start, passages
 
 
-class Rebuilder:
+def rebuild(
+    recipe: Recipe, writer: IndexWriter, new_preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
+) -> Rebuilt:
     """Builds another index version; see `PassageStore.rebuild` for what it promises."""
-
-    def __init__(
-        self, writer: IndexWriter, preparer: Callable[[IndexVersion], Preparer], on_progress: OnProgress
-    ) -> None:
-        self._writer = writer
-        self._new_preparer = preparer
-        self._on_progress = on_progress
-        self._kept_text = 0
-
-    def rebuild(self, recipe: Recipe) -> Rebuilt:
-        with at_work(self._writer.file.folder) as owner:
-            building = self._writer.begin(recipe, owner)
-            try:
-                preparer = self._new_preparer(building)
-                while missing := self._writer.missing_in(building) or self._writer.make_current(building):
-                    for position, row in enumerate(missing, 1):
-                        self._make(preparer, row, Progress(row.name, position, len(missing)))
-            except Exception:  # stopped, or the model or the disk is away
-                with suppress(StoreUnavailable):  # with the disk away, the next start drops what was begun
-                    self._writer.abandon(building)
-                raise
-        return Rebuilt(recipe, *self._writer.count(), self._kept_text)
-
-    def _make(self, preparer: Preparer, row: Document, progress: Progress) -> None:
-        check(preparer.cancel)
-        self._on_progress(progress)
-        content = self._writer.content(row.id)
-        if content is None:
-            return  # removed meanwhile
+    kept_text = 0
+    with at_work(writer.file.folder) as owner:
+        building = writer.begin(recipe, owner)
         try:
-            read = preparer.read(row.name, content)
-        except DocumentRefused:  # by a reader that was another once
-            pages = [Page(text, number) for number, text in join_pages(self._writer.pieces(row.id))]
-            read = cut_document(pages, row.name, preparer.cut())
-            self._kept_text += 1
+            preparer = new_preparer(building)
+            while missing := writer.missing_in(building) or writer.make_current(building):
+                for position, row in enumerate(missing, 1):
+                    kept_text += _rebuild_one(
+                        writer, preparer, row, Progress(row.name, position, len(missing)), on_progress
+                    )
+        except Exception:  # stopped, or the model or the disk is away
+            with suppress(StoreUnavailable):  # with the disk away, the next start drops what was begun
+                writer.abandon(building)
+            raise
+    return Rebuilt(recipe, *writer.count(), kept_text)
 
-        def on_embedded(count: int) -> None:
-            self._on_progress(replace(progress, embedded=count, passages=len(read.chunks)))
 
-        self._writer.add_to(preparer.version, row, preparer.embed(read, on_embedded))
+def _rebuild_one(
+    writer: IndexWriter, preparer: Preparer, row: Document, progress: Progress, on_progress: OnProgress
+) -> bool:
+    """Whether its text was kept, since its file cannot be read any more."""
+    check(preparer.cancel)
+    on_progress(progress)
+    content = writer.content(row.id)
+    if content is None:
+        return False  # removed meanwhile
+    try:
+        read, is_kept = preparer.read(row.name, content), False
+    except DocumentRefused:  # by a reader that was another once
+        pages = [Page(text, number) for number, text in join_pages(writer.pieces(row.id))]
+        read, is_kept = cut_document(pages, row.name, preparer.cut()), True
+
+    def on_embedded(count: int) -> None:
+        on_progress(replace(progress, embedded=count, passages=len(read.chunks)))
+
+    writer.add_to(preparer.version, row, preparer.embed(read, on_embedded))
+    return is_kept

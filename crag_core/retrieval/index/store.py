@@ -38,7 +38,7 @@ from crag_core.retrieval.index.index_writer import (
     now,
     rows_where,
 )
-from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, Rebuilder
+from crag_core.retrieval.index.ingest import Indexer, Preparer, Read, rebuild
 from crag_core.retrieval.index.search import Hit, Searcher
 from crag_core.retrieval.readers import read_document
 from crag_core.retrieval.upload import Given
@@ -146,8 +146,7 @@ class PassageStore:
         and the new ones are dropped; after a kill the next `take_over` or `rebuild` drops them. Raises `Stopped` and
         `EmbeddingUnavailable` too.
         """
-        preparer = partial(self._preparer, cancel or Cancel())
-        return Rebuilder(self._writer, preparer, on_progress).rebuild(recipe)
+        return rebuild(recipe, self._writer, partial(self._preparer, cancel or Cancel()), on_progress)
 
     def take_over(self, on_progress: OnProgress = no_progress, cancel: Cancel | None = None) -> tuple[Ingested, ...]:
         """Read the documents of an index of an earlier release once more, from the files that it kept, and drop what a
