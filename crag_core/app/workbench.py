@@ -49,7 +49,7 @@ from crag_core.observability.logs import RunLog
 from crag_core.observability.metrics import Metrics
 from crag_core.pipeline.run import VERSION, Cooldown, Listener, WebMode, now
 from crag_core.pipeline.run_queue import RunQueue
-from crag_core.retrieval.chunking.split import Cut
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.hybrid import HybridRetriever
 from crag_core.retrieval.index.store import PassageStore as PassageStore

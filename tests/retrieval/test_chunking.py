@@ -15,8 +15,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused, Stopped
-from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, Cut, counter, cut_document, cut_pages
-from crag_core.retrieval.chunking.text_splitter import CLAUSE, Size, split_lines, split_sentences, split_text
+from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, counter, cut_document, cut_pages
+from crag_core.retrieval.chunking.text_splitter import CLAUSE, Cut, split_lines, split_sentences, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
@@ -41,7 +41,7 @@ def punkt() -> Callable[[str], list[str]]:
     return split
 
 
-def llama_chunks(text: str, size: Size, tokenize: Callable[[str], Any]) -> list[str]:
+def llama_chunks(text: str, size: Cut, tokenize: Callable[[str], Any]) -> list[str]:
     from llama_index.core.node_parser import SentenceSplitter
 
     splitter = SentenceSplitter(
@@ -66,13 +66,13 @@ def test_sentences_are_those_of_punkt(punkt: Callable[[str], list[str]], text: s
 
 @given(texts, st.integers(5, 40), st.integers(0, 2))
 def test_chunks_are_those_of_llama_index(text: str, tokens: int, repeated: int) -> None:
-    size = Size(tokens, (0, tokens // 3, tokens // 2)[repeated])
+    size = Cut(tokens, (0, tokens // 3, tokens // 2)[repeated])
     if all(len(part) <= size.characters for part in text.split()):
         tokenize: Callable[[str], Any] = list if tokens > 20 else str.split
         made = [*split_text(text, size, lambda text: len(tokenize(text)))]
         if len(text) <= size.characters or tokenize is list:
-            assert [chunk.text for chunk in made] == llama_chunks(text, size, tokenize)
-        assert all(text.startswith(chunk.text, chunk.start) for chunk in made)
+            assert [chunk for _, chunk in made] == llama_chunks(text, size, tokenize)
+        assert all(text.startswith(chunk, start) for start, chunk in made)
 
 
 def test_the_file_of_the_tokenizer_counts_as_the_model_does(shared_documents: Path) -> None:
@@ -113,9 +113,9 @@ def test_any_text_is_cut_in_little_time_into_small_chunks_and_nothing_is_lost(te
     started = time.process_time()
     chunks = [*cut_pages([Page(text)], "a.md", Cut(220, 30, str.split))]
     assert time.process_time() - started < 4, "less than a second"
-    placed = [*split_text(text, Size(220, 30), lambda text: len(text.split()))]
+    placed = [*split_text(text, Cut(220, 30), lambda text: len(text.split()))]
     assert [chunk.text for chunk in chunks] == [chunk for _, chunk in placed]
-    assert max(len(chunk.text) for chunk in chunks) <= Size(220, 30).characters
+    assert max(len(chunk.text) for chunk in chunks) <= Cut(220, 30).characters
     assert len(chunks) <= 4 * len(text) / 220 + 10
     at = 0
     for start, chunk in placed:  # each begins before the end of those before it, or after white space only
@@ -154,7 +154,7 @@ def parser() -> Iterator[DocumentProcesses]:
     made.close()
 
 
-SIZE, LIMITS = Size(50, 0), Limits(1, 1, characters=1000, chunks=3)
+SIZE, LIMITS = Cut(50, 0), Limits(1, 1, characters=1000, chunks=3)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from typing import Any
 import pytest
 
 from crag_core.base.errors import DocumentRefused, Stopped
-from crag_core.retrieval.chunking.split import Cut, cut_document
+from crag_core.retrieval.chunking.split import cut_document
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
 from crag_core.retrieval.sandbox.messages import (

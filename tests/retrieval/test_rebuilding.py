@@ -10,7 +10,8 @@ import pytest
 
 from crag_core.base.documents import IndexVersion, Progress, Recipe, Stage
 from crag_core.base.errors import DocumentRefused, EmbeddingUnavailable, Stopped, StoreUnavailable
-from crag_core.retrieval.chunking.split import Chunks, Cut
+from crag_core.retrieval.chunking.split import Chunks
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.index.index_writer import version_at
 from crag_core.retrieval.index.store import PassageStore, _read_here
 from tests.retrieval.fakes import WordEmbedder, write_prose

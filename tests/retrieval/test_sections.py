@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from crag_core.retrieval.chunking.split import cut_pages, find_sections
+from crag_core.retrieval.chunking.split import cut_pages, headings_in, section_at
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.readers import Page
 from tests.retrieval.fakes import write_prose
@@ -14,7 +14,8 @@ GUIDE = "Before.\n\n# Guide\n\nIntro.\n\n## Fares\n\nFour pounds.\n\n### Late ##
 
 def sections_of(text: str, *pieces: str) -> list[str]:
     """Of each piece where it stands first."""
-    return [section for *_, section in find_sections(text, [(text.index(piece), piece) for piece in pieces])]
+    places = [*headings_in(text)]
+    return [section_at(places, text.index(piece), piece) for piece in pieces]
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.llamaindex_import import import_llama_index
 from crag_core.base.protocols import Cancel
 from crag_core.base.text.words import storable
-from crag_core.retrieval.chunking.text_splitter import Count, Size, split_text
+from crag_core.retrieval.chunking.text_splitter import Count, Cut, Tokenize, split_text
 from crag_core.retrieval.readers.page import say_left_out
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 # Some 17 MB of English, or fifteen long novels: the built-in model needs about ten minutes for them on two cores, and
 # the application 50 MB.
 MAX_CHUNKS = 20_000
-
-Tokenize = Callable[[str], Sequence[Any]]
-"""The tokens of a text; only their number is used."""
 
 _SHORT = 32  # characters
 _REMEMBERED = 2**16  # texts
@@ -37,23 +35,6 @@ JOINED = " › "
 LONGEST_SECTION = 200
 _LINE = re.compile(r"(?m)^(?P<fence>```|~~~)|^(?P<marks>#{1,6}) +(?P<title>\S.*)$")
 _HEADINGS = re.compile(r"(?:#{1,6} .*\s*)*")
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The length of chunks, see `Recipe`, in tokens of `tokenize`; None: LlamaIndex's own count.
-
-    `tokenizer` is a file of the same tokenizer, for a process without the model; "": there is none.
-    """
-
-    tokens: int = 220
-    overlap: int = 30
-    tokenize: Tokenize | None = None
-    tokenizer: str = ""
-
-    @property
-    def size(self) -> Size:
-        return Size(self.tokens, self.overlap)
 
 
 USUAL = Cut()
@@ -92,12 +73,9 @@ def cut_pages(pages: Sequence[Page], name: str, cut: Cut = USUAL) -> Iterator[Ch
     title = "" if suffix in _TABLES else title_of(storable(opening), is_headed)
     for page in pages:
         text = storable(page.text)
-        pieces = split_text(text, cut.size, counted)
-        if not is_headed:
-            yield from (Chunk(piece, page.number, title, start) for start, piece in pieces)
-            continue
-        for start, piece, section in find_sections(text, pieces):
-            yield Chunk(piece, page.number, section or title, start)
+        places = list(headings_in(text)) if is_headed else []
+        for start, piece in split_text(text, cut, counted):
+            yield Chunk(piece, page.number, section_at(places, start, piece) or title, start)
 
 
 def title_of(text: str, is_headed: bool = True) -> str:
@@ -160,26 +138,22 @@ def _find_tokenizer() -> Tokenize:
     import_llama_index()
     from llama_index.core.utils import get_tokenizer
 
-    tokenize: Tokenize = get_tokenizer()
-    return tokenize
+    return get_tokenizer()
 
 
-def find_sections(text: str, pieces: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """Each piece with its offset and the headings above its start, outermost first; "" above the first heading.
+def section_at(places: Sequence[tuple[int, str]], start: int, piece: str) -> str:
+    """The headings above the start of a piece, outermost first; "" above the first heading.
 
-    `text` is Markdown; `pieces` are parts of it with their offsets.
+    `places` are those of Markdown with their offsets.
     """
-    places = list(_headings(text))
-    starts = [start for start, _ in places]
-    for at, piece in pieces:
-        # A chunk that begins with headings belongs to them.
-        opening = _HEADINGS.match(piece)
-        begun = at + (opening.end() if opening else 0)
-        index = bisect_right(starts, max(begun - 1, at))
-        yield at, piece, places[index - 1][1] if index else ""
+    # A chunk that begins with headings belongs to them.
+    opening = _HEADINGS.match(piece)
+    begun = start + (opening.end() if opening else 0)
+    index = bisect_right(places, max(begun - 1, start), key=itemgetter(0))
+    return places[index - 1][1] if index else ""
 
 
-def _headings(text: str) -> Iterator[tuple[int, str]]:
+def headings_in(text: str) -> Iterator[tuple[int, str]]:
     path: list[tuple[int, str]] = []
     for match in _heading_lines(text):
         level = len(match["marks"])

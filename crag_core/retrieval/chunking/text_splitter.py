@@ -12,11 +12,14 @@ import re
 import string
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Count = Callable[[str], int]
-"""The tokens of a text."""
+"""How many tokens a text has."""
+Tokenize = Callable[[str], Sequence[Any]]
+"""The tokens of a text; only their number is used."""
 
 # Where a sentence that is too long on its own may be cut. Unlike LlamaIndex's, it loses no character and no decimals.
 CLAUSE = r"(?s).+?(?:[,.;:!?](?=\s)|[。．！？、，；]|\Z)"
@@ -39,11 +42,18 @@ _INSIDE = (";", ":", ",", ".", "!", "?")
 _SPACE = re.compile(f"[{string.whitespace}]")
 
 
-class Size(NamedTuple):
-    """At most so many `tokens` in a chunk, of which up to `overlap` repeat the end of the one before."""
+@dataclass(frozen=True)
+class Cut:
+    """The length of chunks, in tokens of `tokenize`; None: LlamaIndex's own count. Up to `overlap` of them repeat the
+    end of the chunk before.
 
-    tokens: int
-    overlap: int
+    `tokenizer` is a file of the same tokenizer, for a process without the model; "": there is none.
+    """
+
+    tokens: int = 220
+    overlap: int = 30
+    tokenize: Tokenize | None = None
+    tokenizer: str = ""
 
     @property
     def characters(self) -> int:
@@ -56,15 +66,8 @@ class Piece(NamedTuple):
     tokens: int
 
 
-class Chunk(NamedTuple):
-    """`start` is the offset of `text` in the whole."""
-
-    start: int
-    text: str
-
-
-def split_text(text: str, size: Size, count: Count) -> Iterator[Chunk]:
-    """In reading order, without white space at their ends; nothing else is lost."""
+def split_text(text: str, size: Cut, count: Count) -> Iterator[tuple[int, str]]:
+    """Chunks with their offsets, in reading order, without white space at their ends; nothing else is lost."""
     return _merge(_cut(text, 0, size, count), size)
 
 
@@ -77,7 +80,7 @@ def split_lines(text: str) -> Iterator[str]:
             yield from split_sentences(line)
 
 
-def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
+def _cut(text: str, depth: int, size: Cut, count: Count) -> Iterator[Piece]:
     if (tokens := _tokens(text, size, count)) is not None:
         yield Piece(text, tokens)
         return
@@ -97,7 +100,7 @@ def _cut(text: str, depth: int, size: Size, count: Count) -> Iterator[Piece]:
             yield from (Piece(letter, min(count(letter), size.tokens)) for letter in block)
 
 
-def _tokens(text: str, size: Size, count: Count) -> int | None:
+def _tokens(text: str, size: Cut, count: Count) -> int | None:
     """None where they, or the characters, are too many for a chunk."""
     if len(text) > size.characters:
         return None
@@ -105,12 +108,12 @@ def _tokens(text: str, size: Size, count: Count) -> int | None:
     return tokens if tokens <= size.tokens else None
 
 
-def _blocks(text: str, size: Size) -> Iterator[str]:
+def _blocks(text: str, size: Cut) -> Iterator[str]:
     length = -(-len(text) // -(-len(text) // size.characters))
     return (text[start : start + length] for start in range(0, len(text), length))
 
 
-def _merge(pieces: Iterable[Piece], size: Size) -> Iterator[Chunk]:
+def _merge(pieces: Iterable[Piece], size: Cut) -> Iterator[tuple[int, str]]:
     offset = tokens = characters = 0
     chunk: deque[Piece] = deque()
     is_new = True
@@ -129,11 +132,11 @@ def _merge(pieces: Iterable[Piece], size: Size) -> Iterator[Chunk]:
     yield from _close(chunk, offset)
 
 
-def _fits(tokens: int, characters: int, piece: Piece, size: Size) -> bool:
+def _fits(tokens: int, characters: int, piece: Piece, size: Cut) -> bool:
     return tokens + piece.tokens <= size.tokens and characters + len(piece.text) <= size.characters
 
 
-def _repeat(chunk: deque[Piece], size: Size) -> tuple[deque[Piece], int, int]:
+def _repeat(chunk: deque[Piece], size: Cut) -> tuple[deque[Piece], int, int]:
     repeated: deque[Piece] = deque()
     tokens = characters = 0
     for piece in reversed(chunk):
@@ -144,10 +147,10 @@ def _repeat(chunk: deque[Piece], size: Size) -> tuple[deque[Piece], int, int]:
     return repeated, tokens, characters
 
 
-def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[Chunk]:
+def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[tuple[int, str]]:
     text = "".join(piece.text for piece in chunk)
     if shown := text.strip():
-        yield Chunk(end - len(text.lstrip()), shown)
+        yield end - len(text.lstrip()), shown
 
 
 def split_paragraphs(text: str) -> Iterator[str]:

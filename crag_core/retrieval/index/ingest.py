@@ -23,7 +23,8 @@ from crag_core.base.errors import DocumentRefused, Stopped, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.text.display import counted
 from crag_core.retrieval.chunking.join import join_pages
-from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
+from crag_core.retrieval.chunking.split import Chunks, cut_document
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.index.index_writer import (
     Embedded,
     IndexVersionChanged,

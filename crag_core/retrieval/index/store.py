@@ -27,7 +27,8 @@ from crag_core.base.errors import DocumentMissing, StoreUnavailable
 from crag_core.base.protocols import Cancel, Embedder
 from crag_core.base.types.passages import Passage
 from crag_core.retrieval.chunking.join import Surroundings, join_pieces, surround
-from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
+from crag_core.retrieval.chunking.split import Chunks, cut_document
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.index import earlier_index
 from crag_core.retrieval.index.index_file import IndexFile, generation
 from crag_core.retrieval.index.index_writer import (

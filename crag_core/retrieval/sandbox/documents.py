@@ -14,7 +14,8 @@ from crag_core.base.concurrency.cancellation import POLL_SECONDS
 from crag_core.base.concurrency.shutdown import at_end
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.base.protocols import Cancel
-from crag_core.retrieval.chunking.split import Chunks, Cut, cut_document
+from crag_core.retrieval.chunking.split import Chunks, cut_document
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.page_view.page_image import PagePicture, Span
 from crag_core.retrieval.readers import Page, check_size
 from crag_core.retrieval.sandbox.messages import (
@@ -78,7 +79,7 @@ class DocumentProcesses:
         if not cut.tokenizer:
             return cut_document(self.read(content, name, cancel), name, cut, cancel)
         check_size(len(content), name)
-        unpack = partial(unpack_chunks, size=cut.size, limits=self._limits)
+        unpack = partial(unpack_chunks, cut=cut, limits=self._limits)
         return self._ask(Request(name, cut=replace(cut, tokenize=None)), content, unpack, cancel)
 
     def draw(self, original: bytes, page: int, text: str, spans: Sequence[Span], width: int) -> PagePicture:

@@ -13,8 +13,8 @@ from typing import IO, Any
 
 from crag_core.base.errors import BadRecord
 from crag_core.base.serialization import from_plain, to_plain
-from crag_core.retrieval.chunking.split import LONGEST_SECTION, MAX_CHUNKS, Chunk, Chunks, Cut
-from crag_core.retrieval.chunking.text_splitter import Size
+from crag_core.retrieval.chunking.split import LONGEST_SECTION, MAX_CHUNKS, Chunk, Chunks
+from crag_core.retrieval.chunking.text_splitter import Cut
 from crag_core.retrieval.page_view.highlight import Box
 from crag_core.retrieval.page_view.page_image import PagePicture, Span
 from crag_core.retrieval.readers.page import MAX_BYTES, Page
@@ -108,7 +108,7 @@ class Request:
         if self.cut is None:
             return 4 * limits.characters + MOST_HEADER  # a zero between the texts
         # At most half of a chunk is overlap; now and then the splitter repeats a little of it once more.
-        texts = min(3 * limits.characters, limits.chunks * self.cut.size.characters)
+        texts = min(3 * limits.characters, limits.chunks * self.cut.characters)
         return 4 * (texts + limits.chunks * (LONGEST_SECTION + 1))
 
 
@@ -180,7 +180,7 @@ def pack_chunks(request_id: int, made: Chunks) -> tuple[Reply, bytes]:
     return reply, "\0".join(texts).encode()
 
 
-def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chunks:
+def unpack_chunks(reply: Reply, body: bytes, cut: Cut, limits: Limits) -> Chunks:
     """At least one chunk, each with text, none larger than it may be, nor too many; raises `BadFrame`."""
     count = len(reply.numbers)
     _expect(0 < count <= limits.chunks, f"1 to {limits.chunks} chunks")
@@ -189,8 +189,8 @@ def unpack_chunks(reply: Reply, body: bytes, size: Size, limits: Limits) -> Chun
     texts = _unpack_texts(body, 2 * count)
     chunks = tuple(map(Chunk, texts[:count], reply.numbers, texts[count:], reply.starts))
     for chunk in chunks:
-        is_sound = chunk.text.strip() and len(chunk.text) <= size.characters and len(chunk.section) <= LONGEST_SECTION
-        _expect(bool(is_sound), f"chunks with text, of at most {size.characters} characters each")
+        is_sound = chunk.text.strip() and len(chunk.text) <= cut.characters and len(chunk.section) <= LONGEST_SECTION
+        _expect(bool(is_sound), f"chunks with text, of at most {cut.characters} characters each")
     return Chunks(chunks, reply.pages, reply.characters, " ".join(reply.left_out)[:LONGEST_REMARK])
 
 
