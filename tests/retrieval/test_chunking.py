@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from crag_core.base.errors import DocumentRefused, Stopped
 from crag_core.retrieval.chunking.split import MAX_CHUNKS, Chunk, Chunks, counter, cut_document, cut_pages
-from crag_core.retrieval.chunking.text_splitter import CLAUSE, Cut, split_lines, split_sentences, split_text
+from crag_core.retrieval.chunking.text_splitter import CLAUSE, Cut, split_lines, split_text
 from crag_core.retrieval.embedding import HuggingFaceEmbedder
 from crag_core.retrieval.readers import Page, read_document
 from crag_core.retrieval.sandbox.documents import DocumentProcesses
@@ -30,15 +30,6 @@ LONG_TEXT = "渡船 九点开。".encode() * 1_000_000
 TROUBLE = [*"aB7.?!,;:'\")(]-* \n\t\u201d\u00bb\u3000\u00e9\u0130渡。", "  ", "J.", "...", ". .", "--", "12.", "1,5"]
 TROUBLE += ["Foo", "the "]
 texts = st.lists(st.sampled_from(TROUBLE), max_size=120).map("".join)
-
-
-@pytest.fixture(scope="module")
-def punkt() -> Callable[[str], list[str]]:
-    """The sentences that LlamaIndex would find."""
-    from llama_index.core.node_parser.text.utils import split_by_sentence_tokenizer
-
-    split: Callable[[str], list[str]] = split_by_sentence_tokenizer()
-    return split
 
 
 def llama_chunks(text: str, size: Cut, tokenize: Callable[[str], Any]) -> list[str]:
@@ -59,9 +50,20 @@ def llama_chunks(text: str, size: Cut, tokenize: Callable[[str], Any]) -> list[s
 
 
 @given(texts)
-@example("He said “no”. Then J. Bach left at 5. the next day. (So!) 1. One ... two. . . three?")
-def test_sentences_are_those_of_punkt(punkt: Callable[[str], list[str]], text: str) -> None:
-    assert [*split_sentences(text)] == punkt(text)
+def test_sentences_lose_nothing_and_cross_no_line(text: str) -> None:
+    parts = [*split_lines(text)]
+    assert "".join(parts) == text and all("\n" not in part[:-1] for part in parts)
+
+
+def test_sentences_end_where_those_of_strips_do() -> None:
+    told = [
+        "Mr. Low pays 3.50 a night, z. B. in May. ",
+        "He left at 5 p.m. ",
+        "“Really?” ",
+        "渡船九点开。",
+        "船票一元。",
+    ]
+    assert [*split_lines("".join(told))] == told
 
 
 @given(texts, st.integers(5, 40), st.integers(0, 2))

@@ -56,7 +56,7 @@ def split(text: str) -> list[Span]:
         if _HEADING.match(text[start:end]) and is_prose is None:
             heading = start if heading is None else heading  # a heading reads with what it announces
             continue
-        pieces = _sentences(text, start, end) if is_prose else [(start, end)]
+        pieces = sentences(text, start, end) if is_prose else [(start, end)]
         if heading is not None and pieces:
             pieces[0] = (heading, pieces[0][1])
             heading = None
@@ -105,7 +105,8 @@ def _continues(line: str) -> bool:
     return bool(line.strip()) and not starts_block
 
 
-def _sentences(text: str, start: int, end: int) -> list[Span]:
+def sentences(text: str, start: int, end: int) -> list[Span]:
+    """Of prose from `start` to `end`, each from its first letter."""
     spans: list[Span] = []
     begin = _skip_space(text, start, end)
     for match in _END.finditer(text, start, end):

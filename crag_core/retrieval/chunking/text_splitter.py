@@ -1,20 +1,19 @@
 """Splits text by paragraphs, lines, sentences, clauses, words and letters, as LlamaIndex's SentenceSplitter does.
 
-A test holds it to the same chunks as LlamaIndex's `SentenceSplitter`, with two differences: a chunk is bounded in
-characters as well, and any text takes linear time. Sentences end where NLTK's untrained Punkt ends them (Kiss and
-Strunk, Unsupervised Multilingual Sentence Boundary Detection, 2006): our own, since NLTK loads NumPy, SciPy and pandas,
-which the process that reads documents does without; a test holds both to the same sentences.
+A test holds it to the same chunks, with three differences: sentences end where those of strips do, a chunk is bounded
+in characters as well, and any text takes linear time.
 """
 
 from __future__ import annotations
 
 import re
-import string
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
+
+from crag_core.base.text.sentences import sentences
 
 Count = Callable[[str], int]
 """How many tokens a text has."""
@@ -27,19 +26,6 @@ _CLAUSE = re.compile(CLAUSE)
 # English has 4 to 6 characters per token, the most of 160 documents of all kinds is 9. More is no text: to BERT a word
 # of over 100 letters, whatever its length, is one unknown token, and white space is none.
 CHARACTERS_A_TOKEN = 16
-_CLOSING = "[)\";}\\]*:@'({\\[\u2018\u2019\u201c\u201d\u00ab\u00bb!?]"
-_DASHES_OR_DOTS = r"(?:-{2,}|\.{2,}|(?:\.\s){2,}\.)"
-_END = re.compile(rf"[.?!](?=(?P<after>{_CLOSING}|\s+(?P<next>\S+)))")
-_WORD = re.compile(
-    rf"{_DASHES_OR_DOTS}|(?![(\"`{{\[:;&#*@)}}\]\-,])\S+?(?=\s|$|{_CLOSING}|{_DASHES_OR_DOTS}|"
-    rf",(?=$|\s|{_CLOSING}|{_DASHES_OR_DOTS}))|\S"
-)
-# These end the sentence before them.
-_CLOSED = re.compile("[\"')\\]}\u2018\u2019\u201c\u201d\u00ab\u00bb]+?(?:\\s+|(?=--)|$)", re.MULTILINE)
-_INITIAL = re.compile(r"[^\W\d]\.")
-_NUMBER = re.compile(r"-?[.,]?\d[\d,.-]*\.?")
-_INSIDE = (";", ":", ",", ".", "!", "?")
-_SPACE = re.compile(f"[{string.whitespace}]")
 
 
 @dataclass(frozen=True)
@@ -74,10 +60,8 @@ def split_text(text: str, size: Cut, count: Count) -> Iterator[tuple[int, str]]:
 def split_lines(text: str) -> Iterator[str]:
     """Sentences, none of which crosses a line: a list item or a table row has no full stop to end it."""
     for line in text.splitlines(keepends=True):
-        if line.isspace():
-            yield line
-        else:
-            yield from split_sentences(line)
+        later = [start for start, _ in sentences(line, 0, len(line))[1:]]
+        yield from (line[start:end] for start, end in pairwise([0, *later, len(line)]))
 
 
 def _cut(text: str, depth: int, size: Cut, count: Count) -> Iterator[Piece]:
@@ -175,58 +159,3 @@ def _split_before(text: str, separator: str) -> Iterator[str]:
 
 
 _SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (split_paragraphs, split_lines, split_clauses, split_words)
-
-
-def split_sentences(text: str) -> Iterator[str]:
-    """All of the text, white space too; none where there is nothing else."""
-    return (text[start:end] for start, end in pairwise(chain(_find_starts(text), [len(text)])))
-
-
-def _find_starts(text: str) -> Iterator[int]:
-    moved = 0
-    for (start, end), (following, stop) in pairwise(chain(_spans(text), [(-1, -1)])):
-        closed = _CLOSED.match(text, following, stop) if following >= 0 else None
-        if closed or start + moved < end:
-            yield start + moved
-        moved = closed.end() - following if closed else 0
-
-
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    start = 0
-    for found, context in _possible_ends(text):
-        if _holds_end(context):
-            yield start, found.end()
-            start = found.start("next") if found["next"] else found.end()
-    yield start, len(text.rstrip())
-
-
-def _possible_ends(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each with the words before and after it; of several at the end of one word the last."""
-    last: re.Match[str] | None = None
-    start = end = 0  # of the word before the last one
-    for found in _END.finditer(text):
-        space = max((match.start() for match in _SPACE.finditer(text, end + 1, found.start())), default=0)
-        begins = space + 1 if space else start
-        if last and end <= begins:
-            yield last, text[start:end] + last[0] + last["after"]
-        last, start, end = found, begins, found.start()
-    if last:
-        yield last, text[start:end] + last[0] + last["after"]
-
-
-def _holds_end(context: str) -> bool:
-    words = [word for line in context.split("\n") if line.strip() for word in _WORD.findall(line)]
-    return any(_ends(word, following) for word, following in pairwise(words))
-
-
-def _ends(word: str, following: str) -> bool:
-    if word in ("?", "!"):
-        return True
-    if not word.endswith(".") or word.endswith(".."):
-        return False
-    is_initial = bool(_INITIAL.fullmatch(word))
-    if not is_initial and not _NUMBER.fullmatch(word.lower()):
-        return True
-    if following in _INSIDE or following[0].islower():
-        return False
-    return not (is_initial and following[0].isupper())

@@ -31,13 +31,7 @@ _MARKUP = re.findall(
     ".kml .latex .mdx .nbib .ndjson .nxml .opml .org .qmd .ris .rmd .rst .tex .toml .typ .vtt .xhtml .xml .yaml "
     ".yml",
 )
-_DOCUMENTS = re.findall(
-    r"\S+",
-    ".dbf .doc .docm .docx .dot .dotm .dotx .eml .epub .hwp .hwpx .key .msg .numbers .odp .ods .odt .pages .pot .potm "
-    ".potx .pps .ppsx .ppt .pptm .pptx .rtf .wpd .xls .xlsb .xlsm .xlsx .xlt .xltm .xltx",
-)
-LIBRARY = (*_MARKUP, *_DOCUMENTS)
-"""The formats that the library reads, by extension."""
+_OTHERS = (".dbf", ".hwp", ".hwpx", ".key", ".numbers", ".pages", ".wpd")
 _KINDS: dict[str, tuple[str, ...]] = {
     "text": (*_MARKUP, ".csv", ".markdown", ".md", ".tsv", ".txt"),
     "a Word document (.docx)": (".docx", ".docm", ".dotx", ".dotm"),
@@ -58,6 +52,8 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 EXPECTED = {extension: kind for kind, extensions in _KINDS.items() for extension in extensions}
 """What a file must be, in words, by its extension. Other formats are checked by the library alone."""
+LIBRARY = (*_MARKUP, *_OTHERS, *(extension for extension, kind in EXPECTED.items() if kind not in ("text", "a PDF")))
+"""The formats that the library reads, by extension."""
 # The first name that a ZIP package contains, or begins one of its folders with.
 _INSIDE = (
     ("word/", EXPECTED[".docx"]),

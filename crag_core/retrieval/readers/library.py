@@ -26,8 +26,6 @@ from crag_core.retrieval.readers.page import MAX_CELLS, MAX_MEMBERS, MAX_PAGES, 
 from crag_core.retrieval.readers.tables import outside_code, show_markdown_tables
 from crag_core.retrieval.readers.text import join_items, join_lines, normalise_text, raise_figures
 
-_WORD = (".docx", ".docm", ".dotx", ".dotm")
-_WORKBOOKS = (".xlsx", ".xlsm", ".xltx", ".xltm")
 _SLIDES = (".pptx", ".pptm", ".potx", ".potm", ".ppsx", ".ppt", ".pps", ".pot", ".key")
 _HTML = (".htm", ".html", ".xhtml")
 _MAILS = (".eml", ".msg")
@@ -53,12 +51,13 @@ def read_by_library(content: bytes, name: str) -> tuple[Page, ...]:
     left_out: list[str] = []
     title = ""
     if content.startswith(b"PK"):
-        package = Package(content, name, EXPECTED.get(extension, f"a {extension} file"))
+        kind = EXPECTED.get(extension, f"a {extension} file")
+        package = Package(content, name, kind)
         package.check_xml()
-        if extension in _WORKBOOKS:
+        if kind == EXPECTED[".xlsx"]:
             return package.parsed(read_workbook)
-        if extension in _PREPARE:
-            changed, left_out = package.parsed(_PREPARE[extension])
+        if kind in _PREPARE:
+            changed, left_out = package.parsed(_PREPARE[kind])
             content = package.replaced(changed)
     elif extension in _HTML:
         title, root, left_out = prepare_html(content, name)
@@ -97,10 +96,12 @@ def _prepare_book(package: Package) -> Prepared:
 
 
 _PREPARE = {
-    **dict.fromkeys(_WORD, prepare_word),
-    **dict.fromkeys((".pptx", ".pptm", ".potx", ".potm", ".ppsx"), prepare_slides),
-    **dict.fromkeys((".odt", ".ods", ".odp"), prepare_open),
-    ".epub": _prepare_book,
+    EXPECTED[".docx"]: prepare_word,
+    EXPECTED[".pptx"]: prepare_slides,
+    EXPECTED[".odt"]: prepare_open,
+    EXPECTED[".ods"]: prepare_open,
+    EXPECTED[".odp"]: prepare_open,
+    EXPECTED[".epub"]: _prepare_book,
 }
 
 
@@ -224,7 +225,7 @@ def _split_pages(document: Any, extension: str, title: str) -> Iterator[Page]:
             text = "\n\n".join(filter(None, [title and f"# {title}", author and f"Author: {author}", text]))
         elif title and text and not re.search(r"(?m)^# ", text):
             text = f"# {title}\n\n{text}"
-        yield Page(join_items(text) if extension in (*_WORD, ".epub") else text)
+        yield Page(join_items(text) if EXPECTED.get(extension) in (EXPECTED[".docx"], EXPECTED[".epub"]) else text)
 
 
 def read_markdown(content: bytes, name: str) -> tuple[Page, ...]:
