@@ -11,10 +11,11 @@ from contextlib import suppress
 import pytest
 
 from crag_core.base.errors import DocumentRefused
-from crag_core.retrieval.readers import packages, page, pdf, read_document
+from crag_core.retrieval.readers import packages, page, read_document
 from crag_core.retrieval.readers.file_kind import detect_kind
 from crag_core.retrieval.readers.office import slides, workbook
 from crag_core.retrieval.readers.packages import Package
+from crag_core.retrieval.readers.pdf import document
 from tests.retrieval.made_files import fill, make_open, make_slides, make_workbook, one_of_each, rezip
 from tests.retrieval.printed import print_pages
 
@@ -120,7 +121,7 @@ def test_too_many_slides_sheets_or_pages(monkeypatch: pytest.MonkeyPatch) -> Non
     for module, name, content, what in (
         (slides, "a.pptx", make_slides(("a", "b", ""), ("c", "d", "")), "slides"),
         (workbook, "a.xlsx", make_workbook(fill(("a",)), fill(("b",))), "sheets"),
-        (pdf, "a.pdf", print_pages("one", "two"), "pages"),
+        (document, "a.pdf", print_pages("one", "two"), "pages"),
     ):
         monkeypatch.setattr(module, "MAX_PAGES" if what == "pages" else "MAX_PARTS", 1)
         assert refuse(content, name).message == f"{name}: more than 1 {what}, which is the limit."
