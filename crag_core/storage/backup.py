@@ -6,7 +6,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -17,15 +17,19 @@ from crag_core.base.errors import BackupFailed
 MARKER = "sample-indexed"
 """A home with this file is not given the sample documents once more."""
 _COPY = ".backup-"
-_BESIDE = ("-wal", "-shm", ".lock", ".made")
-_KNOWN = {sqlite_file.NAME, MARKER, "index"}
-_BEFORE = ".before"
-"""In names of what an earlier version kept, which is in the one file now."""
 _EARLIER = "If an earlier version made it (a tar file), unpack that into an empty CRAG_HOME: tar -xf FILE -C FOLDER."
 
 
 class Sink(Protocol):
     def write(self, data: bytes, /) -> object: ...
+
+
+@contextmanager
+def _explained(what: str, hint: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BackupFailed(f"{what} ({error.strerror or error}).", hint=hint) from error
 
 
 @contextmanager
@@ -38,28 +42,23 @@ def copied(home: Path, copy_file: Callable[[Path], None]) -> Iterator[Path]:
 
     if not home.is_dir():
         raise BackupFailed(f"There is nothing to back up: {home} is not there.", hint="Set CRAG_HOME.")
-    is_copied = False
-    try:
-        with FileLock(home / "backup.lock", timeout=0):
-            folder = home / _COPY
+    folder = home / _COPY
+    with ExitStack() as ending:
+        with _explained(
+            f"The home {home} takes no copy of its file",
+            "The copy is made in the home first: free some disk space there, or give this user write access.",
+        ):
+            try:
+                ending.enter_context(FileLock(home / "backup.lock", timeout=0))
+            except Timeout as error:
+                hint = "Wait for it to finish."
+                raise BackupFailed("Another backup of this home is being made.", hint=hint) from error
+            ending.callback(shutil.rmtree, folder, ignore_errors=True)
             shutil.rmtree(folder, ignore_errors=True)  # left by a kill: whoever makes one now has the lock
             folder.mkdir(mode=0o700)
-            try:
-                copy_file(folder / sqlite_file.NAME)
-                sqlite_file.make(folder / sqlite_file.NAME)  # of a home that holds nothing yet
-                is_copied = True
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-    except Timeout as error:
-        raise BackupFailed("Another backup of this home is being made.", hint="Wait for it to finish.") from error
-    except OSError as error:
-        if is_copied:  # of whoever writes the backup
-            raise
-        raise BackupFailed(
-            f"The home {home} takes no copy of its file ({error.strerror or error}).",
-            hint="The copy is made in the home first: free some disk space there, or give this user write access.",
-        ) from error
+            copy_file(folder / sqlite_file.NAME)
+            sqlite_file.make(folder / sqlite_file.NAME)  # of a home that holds nothing yet
+        yield folder
 
 
 def pack(folder: Path, sink: Sink) -> int:
@@ -107,13 +106,6 @@ def unpack(file: BinaryIO, folder: Path) -> str:
         ) from error
 
 
-def left_out(home: Path) -> tuple[str, ...]:
-    """Names in `home` that no backup has and this program does not know."""
-    names = [path.name for path in home.iterdir() if not path.name.startswith((_COPY, ".new-"))]
-    known = (name for name in names if name in _KNOWN or name.endswith(_BESIDE) or _BEFORE in name)
-    return tuple(sorted({*names} - {*known}))
-
-
 @contextmanager
 def restored(home: Path) -> Iterator[Path]:
     """An empty folder beside `home`, to be filled inside; it becomes `home` in one step, and after an error it is gone.
@@ -122,7 +114,10 @@ def restored(home: Path) -> Iterator[Path]:
     """
     _check(home)
     folder = home.with_name(f".{home.name}.restoring")
-    try:
+    with _explained(
+        f"The home {home} cannot be restored",
+        "Nothing was changed. Check the disk and the rights of the folder above it.",
+    ):
         home.parent.mkdir(parents=True, exist_ok=True)
         try:
             folder.mkdir(mode=0o700)
@@ -141,11 +136,6 @@ def restored(home: Path) -> Iterator[Path]:
                 raise
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-    except OSError as error:
-        raise BackupFailed(
-            f"The home {home} cannot be restored ({error.strerror or error}).",
-            hint="Nothing was changed. Check the disk and the rights of the folder above it.",
-        ) from error
 
 
 def _check(home: Path) -> None:
@@ -168,7 +158,10 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     Raises `BackupFailed` where there is such a file already, or the disk does not take it.
     """
     unfinished = path.with_name(f".{path.name}.unfinished-{os.getpid()}")
-    try:
+    with _explained(
+        f"The backup {path} cannot be written",
+        "Nothing was kept of it. Free some disk space, or name a file elsewhere.",
+    ):
         if path.exists():
             raise BackupFailed(f"{path} is there already.", hint="Name another file, or move that one away.")
         descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -180,8 +173,3 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
             os.replace(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)
-    except OSError as error:
-        raise BackupFailed(
-            f"The backup {path} cannot be written ({error.strerror or error}).",
-            hint="Nothing was kept of it. Free some disk space, or name a file elsewhere.",
-        ) from error

@@ -214,7 +214,7 @@ def test_what_was_left_out_comes_with_pages_and_with_chunks() -> None:
     pages = (Page("seen", 1), Page("", 2, "no text, only a picture"))
     assert unpack_pages(*pack_pages(7, pages), 20) == pages
     made = cut_document(pages, "a.pdf", Cut(tokenize=str.split))
-    assert unpack_chunks(*pack_chunks(7, made), Cut().size, Limits()) == made
+    assert unpack_chunks(*pack_chunks(7, made), Cut(), Limits()) == made
     assert made.left_out == "Left out: page 2: no text, only a picture."
 
 

@@ -17,7 +17,7 @@ from crag_core.app.config import Config
 from crag_core.app.workbench import Workbench
 from crag_core.base.errors import BackupFailed, CragError, WrongUse
 from crag_core.base.text.display import counted
-from crag_core.storage.backup import Sink, copied, left_out, new_file, pack, restored, unpack
+from crag_core.storage.backup import Sink, copied, new_file, pack, restored, unpack
 
 STREAM = "-"
 
@@ -88,7 +88,7 @@ def _is_here(setting: str) -> bool:
 
 
 def _not_in_it(settings: Config) -> list[str]:
-    lines = [".env and .streamlit/secrets.toml: keep them elsewhere"]
+    lines = [".env, .streamlit/secrets.toml and other files of yours: keep them elsewhere"]
     if settings.history.startswith("postgres"):
         lines.append("runs and labels, which are in PostgreSQL (CRAG_HISTORY): back it up with pg_dump")
     elif settings.history != "off" and not _is_here(settings.history):
@@ -97,8 +97,6 @@ def _not_in_it(settings: Config) -> list[str]:
         lines.append(f"the index of your own engine ({settings.retriever}, CRAG_RETRIEVER): back that up too")
     if settings.vector_store:
         lines.append(f"the vector store ({settings.vector_store}, CRAG_VECTOR_STORE), which is filled from the backup")
-    if unknown := left_out(settings.home):
-        lines.append(f"{', '.join(unknown)} in {settings.home}: not made by this program")
     return lines
 
 
