@@ -137,18 +137,18 @@ class LlamaIndexClient:
 
         A reply that ends without a word has none, and is one all the same.
         """
+        message, hint = self.no_probabilities
         if self.first is None:
-            raise NoLogProbabilities(self.no_probabilities[0], hint=self.no_probabilities[1])
+            raise NoLogProbabilities(message, hint=hint)
         try:
             sent = [{"role": role, "content": text} for role, text in _sound(messages)]
             reply = first_token(await self._wait(self.first(sent), call, time.monotonic() + self.timeouts.total))
-            is_refused = bool(reply.text and not reply.top_logprobs)
         except Exception as error:
             if isinstance(error, CragError) or "logprob" not in str(error).lower():
                 raise self._explained(error) from error
-            is_refused = True
-        if is_refused:
-            raise NoLogProbabilities(self.no_probabilities[0], hint=self.no_probabilities[1])
+            raise NoLogProbabilities(message, hint=hint) from error
+        if reply.text and not reply.top_logprobs:
+            raise NoLogProbabilities(message, hint=hint)
         call.is_begun = True
         yield reply
 

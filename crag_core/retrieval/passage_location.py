@@ -21,12 +21,8 @@ class Places:
 
     def __init__(self, store: PassageStore, draw: Draw = page_picture) -> None:
         self._store = store
-
-        @lru_cache(_MOST_KEPT)
-        def drawn(document_id: str, page: int, text: str, marked: tuple[Span, ...], width: int) -> PagePicture:
-            return draw(store.read_original(document_id), page, text, marked, width)
-
-        self._drawn = drawn
+        self._draw = draw
+        self._drawn = lru_cache(_MOST_KEPT)(self._draw_page)
 
     def has_pages(self, passage: Passage) -> bool:
         """Whether it comes from a file with printed pages, which `picture` needs."""
@@ -44,3 +40,6 @@ class Places:
         # Only a whole document has several pages.
         text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
         return self._drawn(passage.document_id, shown, text, marked, width)
+
+    def _draw_page(self, document_id: str, page: int, text: str, marked: tuple[Span, ...], width: int) -> PagePicture:
+        return self._draw(self._store.read_original(document_id), page, text, marked, width)
