@@ -10,6 +10,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, NamedTuple
 
@@ -137,19 +138,11 @@ def _close(chunk: Sequence[Piece] | deque[Piece], end: int) -> Iterator[tuple[in
         yield end - len(text.lstrip()), shown
 
 
-def split_paragraphs(text: str) -> Iterator[str]:
-    return _split_before(text, "\n\n")
-
-
-def split_clauses(text: str) -> Iterator[str]:
+def _split_clauses(text: str) -> Iterator[str]:
     return (found[0] for found in _CLAUSE.finditer(text))
 
 
-def split_words(text: str) -> Iterator[str]:
-    return _split_before(text, " ")
-
-
-def _split_before(text: str, separator: str) -> Iterator[str]:
+def _split_before(separator: str, text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = text.find(separator, start + len(separator) if text.startswith(separator, start) else start)
@@ -158,4 +151,9 @@ def _split_before(text: str, separator: str) -> Iterator[str]:
         start = end
 
 
-_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (split_paragraphs, split_lines, split_clauses, split_words)
+_SPLITS: tuple[Callable[[str], Iterator[str]], ...] = (
+    partial(_split_before, "\n\n"),
+    split_lines,
+    _split_clauses,
+    partial(_split_before, " "),
+)
