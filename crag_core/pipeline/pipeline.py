@@ -306,7 +306,8 @@ class OpenRun:
             rounds, grades = self.trace.rounds, self.trace.grades
             self.run_stages(self._iteration())
             trace = self.trace
-            looks_again = trace.rounds != rounds or (trace.grades != grades and _is_partly_graded(trace))
+            is_open = trace.grades != grades and bool(decision_path_of(trace, trace.settings.policy).ungraded)
+            looks_again = trace.rounds != rounds or is_open
         if self.trace.refines_first:
             self.run_stages(REFINING + SEARCHING)
         else:
@@ -362,10 +363,6 @@ def raise_failure(trace: Trace) -> None:
             "This run waits for approval of its web query, or of pages to read, and nobody can be asked here.",
             hint='Build the pipeline with web="auto" or web="off".',
         )
-
-
-def _is_partly_graded(trace: Trace) -> bool:
-    return bool(decision_path_of(trace, trace.settings.policy).ungraded)
 
 
 def _without_break(trace: Trace, name: StepName) -> Trace:

@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from crag_core.base.text.display import clean, moment, shortened
+from crag_core.base.text.display import clean, literal, moment, shortened
 from crag_core.decision.policy import Policy
 from crag_core.report import text
 from crag_core.report.run.sections import (
@@ -97,7 +97,7 @@ def page() -> Template:
 
 def _cleaned(value: Any) -> Any:
     """Every text on its way into the page passes here; only our own style sheet is markup."""
-    return text.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    return literal(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 @cache

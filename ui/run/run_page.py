@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from crag_core.base.text.display import literal
 from crag_core.base.types.decisions import CorrectionKind
 from crag_core.base.types.grades import EvaluatorCard
 from crag_core.base.types.steps import StepState
@@ -30,7 +31,7 @@ from ui.session import app_state, current_run
 from ui.session.current_run import AskPage, View
 from ui.session.fragments import fragment
 from ui.session.keys import kept
-from ui.shell.text import literal, plain
+from ui.shell.text import plain
 
 
 @fragment(current_run.STORY)

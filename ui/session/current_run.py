@@ -202,18 +202,13 @@ def set_baseline() -> None:
 # Earlier runs of this session
 
 
-def earlier() -> tuple[Trace, ...]:
-    """Newest first, each question's runs included, the one on the page too."""
-    return kept(AskPage).earlier
-
-
 def find_earlier(run_id: str) -> Trace | None:
-    return next((one for one in earlier() if one.id == run_id), None)
+    return next((one for one in kept(AskPage).earlier if one.id == run_id), None)
 
 
 def remember(found: Trace) -> None:
-    others = [one for one in earlier() if one.id != found.id]
-    kept(AskPage).earlier = (found, *others)[:_MOST_EARLIER]
+    page = kept(AskPage)
+    page.earlier = (found, *(one for one in page.earlier if one.id != found.id))[:_MOST_EARLIER]
 
 
 def open_run(found: Trace, *, own_settings: bool = True) -> None:

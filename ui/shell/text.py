@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from crag_core.base.text.display import literal
+
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _ADDRESS = re.compile(
     r"(?:https?|ftp)://[\w.~:/?#@!&+,;=%-]*[\w/]|www\.[\w.~:/?#@!&+,;=%-]*[\w/]|[\w.+-]+@[\w.-]*\w|:streamlit:",
     re.IGNORECASE | re.ASCII,
 )
 """What the browser's renderer would make a link or a picture of; no sign in it ends code, or has a meaning in it."""
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-"""What no page should be given: control and direction-changing characters, and halves of pairs."""
 
 
 def plain(text: str) -> str:
@@ -24,7 +24,7 @@ def plain(text: str) -> str:
     what is copied is the address and nothing else. Control and direction-changing characters are dropped, so that no
     text can disguise itself.
     """
-    line = " ".join(_CONTROL.sub("", text).split())
+    line = " ".join(literal(text).split())
     parts: list[str] = []
     at = 0
     for found in _ADDRESS.finditer(line):
@@ -34,11 +34,6 @@ def plain(text: str) -> str:
             parts += [_PUNCTUATION.sub(r"\\\1", line[at : found.start()]), f"`{found[0]}`"]
         at = found.end()
     return "".join((*parts, _PUNCTUATION.sub(r"\\\1", line[at:])))
-
-
-def literal(text: str) -> str:
-    """For what shows text as it is, such as a block of code: line breaks stay, and nothing can disguise itself."""
-    return _CONTROL.sub("", text)
 
 
 def paragraphs(text: str) -> str:

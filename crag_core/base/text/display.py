@@ -1,16 +1,28 @@
 """Text, counts and scores as people read them, safe to show on one line."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import combinations
 
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+_NO_CHARACTER = re.compile("[\ud800-\udfff\ufffe\uffff]")
 JOINERS = "\u200c\u200d"  # between the letters of some scripts, and of some emoji
 
 
 def clean(text: str) -> str:
     """On one line, without characters that are not seen or turn the reading direction: no text can disguise itself."""
     return "".join(sign for sign in " ".join(text.split()) if sign.isprintable() or sign in JOINERS)
+
+
+def literal(text: str) -> str:
+    """With its lines, and without control and direction-changing characters; what is no character at all shows as �.
+
+    Half a surrogate pair, as JSON can hold it, would make what it stands in unwritable.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _NO_CHARACTER.sub("\ufffd", _CONTROL.sub("", lines))
 
 
 def shortened(text: str, length: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from crag_core.base.serialization import to_plain
+from crag_core.base.text.display import literal
 from crag_core.report import text
 from crag_core.view.story.steps import Story
 
@@ -37,7 +39,7 @@ def render_story(story: Story) -> str:
     allowed = f"default-src 'none'; style-src '{text.allowed(sheet)}'; script-src '{text.allowed(code)}'"
     parts = {
         "policy": f"{allowed}; base-uri 'none'; form-action 'none'",
-        "title": _escaped(f"{story.title} · CRAG Explorer"),
+        "title": escape(literal(f"{story.title} · CRAG Explorer"), quote=False),
         "style": sheet,
         "script": code,
         "data": _data(story),
@@ -59,8 +61,4 @@ def _cleaned(value: Any) -> Any:
         return {name: _cleaned(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_cleaned(one) for one in value]
-    return text.clean(value) if isinstance(value, str) else value
-
-
-def _escaped(words: str) -> str:
-    return text.clean(words).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return literal(value) if isinstance(value, str) else value
