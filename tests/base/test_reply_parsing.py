@@ -121,8 +121,8 @@ Scores = tuple[float | None, ...] | None
 E1, E2 = '{"score": 0.8, "reason": "a"}', '{"score": 0.3, "reason": "b"}'
 
 
-def scores_in(reply: str, count: int = 2, scale: float = 1.0) -> tuple[float | None, ...]:
-    return tuple(one.score for one in parse_scores(reply, count, scale))
+def scores_in(reply: str, count: int = 2) -> tuple[float | None, ...]:
+    return tuple(one.score for one in parse_scores(reply, count, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -111,14 +111,14 @@ def mark(page: Page, name: str) -> Locator:
     return page.get_by_role("slider", name=f"{name} threshold")
 
 
-def drag(page: Page, name: str, by: int, steps: int = 20) -> None:
+def drag(page: Page, name: str, by: int) -> None:
     """Take a mark and move it by so many pixels; the hand stays on it."""
     box = mark(page, name).bounding_box()
     assert box is not None
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)
     page.mouse.down()
-    page.mouse.move(x + by, y, steps=steps)
+    page.mouse.move(x + by, y, steps=20)
 
 
 def test_a_mark_moved_by_hand_decides_again_while_it_moves(page: Page, picture_url: str) -> None:

@@ -44,9 +44,9 @@ def key_of(line: str) -> str:
     return line.split("=")[0].split(".")[0].strip()
 
 
-def refusal(text: str, name: str = "mine") -> str:
+def refusal(text: str) -> str:
     with pytest.raises(BadRecord) as refused:
-        parse_policy(text, name)
+        parse_policy(text, "mine")
     return f"{refused.value}"
 
 
@@ -297,10 +297,10 @@ keep_original_without_web = true
 }
 
 
-def old(name: str, more: str = "") -> str:
+def old(name: str) -> str:
     of = policy_file(name)
     head = "\n".join(f'{key} = "{getattr(of, key)}"' for key in ("title", "group", "summary", "source", "evaluator"))
-    return f"{more}{head}\nlower = {of.lower}\nupper = {of.upper}\n{OLD[name]}"
+    return f"{head}\nlower = {of.lower}\nupper = {of.upper}\n{OLD[name]}"
 
 
 @pytest.mark.parametrize("name", OLD)

@@ -335,11 +335,11 @@ SAID = (
 )
 
 
-def of_the_web(on: Given, off: Given, of: Policy | None = None, **fields: Any) -> Knowledge:
+def of_the_web(on: Given, off: Given, **fields: Any) -> Knowledge:
     """Two results with these signals, under a policy with lower 0.40 and the cut-off 0.25."""
     grades = [_graded(page.id, signals) for page, signals in zip(PAGES, (on, off), strict=True)]
     web = replace(searched(*PAGES, strips=SAID), **fields)
-    strict = of or changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.25))
+    strict = changing(policy("two-signal"), web_on_subject=True, refinement=Refinement(cutoff=0.25))
     return recompose(strict, INCORRECT, FOUND, STRIPS, None, web, tuple(grades))
 
 

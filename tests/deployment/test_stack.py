@@ -135,10 +135,10 @@ def start(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[]
     new_process()
 
 
-def valkey_client(stack: Stack, password: str | None = SECRET) -> Any:
+def valkey_client(stack: Stack) -> Any:
     import redis
 
-    return redis.Redis(port=int(stack.ports["valkey:6379"].partition(":")[2]), password=password)
+    return redis.Redis(port=int(stack.ports["valkey:6379"].partition(":")[2]), password=SECRET)
 
 
 def read(url: str) -> str:

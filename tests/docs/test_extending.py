@@ -109,7 +109,7 @@ def test_an_evaluator_that_asks_a_model_refuses_to_be_built_without(monkeypatch:
 # --- web providers --------------------------------------------------------------------------------------------------
 
 
-def test_a_new_provider_is_asked(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_provider_is_asked(capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CRAG_WEB_PROVIDERS", "almanac")
     trace = ask(capsys, "--web", "auto", "--evaluator", "longest-word")
     assert trace.web is not None and trace.web.provider == "Almanac"

@@ -118,10 +118,10 @@ def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
         yield server
 
 
-def model_of(server: ModelServer, at_once: int = 2) -> ServerModel:
+def model_of(server: ModelServer) -> ServerModel:
     if isinstance(server, OpenAIServer):
-        return openai_compatible.model(server.api_base, openai_wire.MODEL, "", 10.0, CallLimit(at_once))
-    return ollama.model(server.url, ollama_wire.MODEL, 10.0, CallLimit(at_once))
+        return openai_compatible.model(server.api_base, openai_wire.MODEL, "", 10.0, CallLimit(2))
+    return ollama.model(server.url, ollama_wire.MODEL, 10.0, CallLimit(2))
 
 
 def judge(server: ModelServer, *found: Passage) -> tuple[Grade, ...]:

@@ -37,8 +37,8 @@ def test_every_piece_is_read_in_order_with_its_neighbours(count: int, room: int,
         assert len(set(one.ids) & set(following.ids)) >= overlap
 
 
-def seen(text: str, pieces: int = 10, unknown: int = 0) -> WordPieces:
-    return WordPieces(text, [1] * pieces, [(0, 1)] * pieces, unknown)
+def seen(text: str) -> WordPieces:
+    return WordPieces(text, [1] * 10, [(0, 1)] * 10, 0)
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def nodes(count: int = 3) -> list[TextNode]:
     ]
 
 
-def scored(count: int = 3) -> list[NodeWithScore]:
-    return [NodeWithScore(node=node, score=0.9 - n / 10) for n, node in enumerate(nodes(count))]
+def scored() -> list[NodeWithScore]:
+    return [NodeWithScore(node=node, score=0.9 - n / 10) for n, node in enumerate(nodes())]
 
 
 def away(passage: Passage) -> Grade:

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts ask for what the registries really expose, and hold the targets of the design."""
+"""The dashboard, the alerts and docs/observing.md name what the registries really expose, and targets of the design."""
 
 from __future__ import annotations
 
@@ -129,3 +129,24 @@ def test_the_targets_are_drawn(title: str, target: float) -> None:
 def test_the_targets_are_edges_of_the_buckets_so_that_shares_beside_them_are_exact() -> None:
     edges = {labels["le"] for labels, _ in exposed().all("crag_path_seconds_bucket")}
     assert {f"{FAST_TARGET / 1000}", f"{SLOW_TARGET / 1000}"} <= edges
+
+
+# --- docs/observing.md names every metric with its labels, and nothing else ------------------------------------------
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "observing.md").read_text("utf-8")
+ROWS = {
+    name: set(re.findall(r"`(\w+)`", labels)) for name, labels in re.findall(r"^\| `(\w+)` \| ([^|]*)\|", PAGE, re.M)
+}
+
+
+def test_every_metric_of_a_run_is_told_with_its_labels() -> None:
+    names = {
+        re.sub(r"_(bucket|count|sum)$", "", name)
+        for name in exposed().names
+        if name.startswith("crag_") and not name.endswith("_created")
+    }
+    assert set(ROWS) == names
+    for name, labels in ROWS.items():
+        sample = f"{name}_count" if name.endswith("_seconds") else name
+        assert exposed().labels_of(sample) == labels, name

@@ -40,19 +40,19 @@ THRESHOLDS = {Action.CORRECT: (0.0, 0.0), Action.AMBIGUOUS: (0.0, 1.0), Action.I
 """Scores and thresholds that lead to an action, whatever the other is."""
 
 
-def numbered(first: int, count: int = 3) -> tuple[Passage, ...]:
+def numbered(first: int) -> tuple[Passage, ...]:
     return tuple(
-        passage(n, f"Ferry {n} leaves Vennick at nine. Note {n} is of no use.") for n in range(first, first + count)
+        passage(n, f"Ferry {n} leaves Vennick at nine. Note {n} is of no use.") for n in range(first, first + 3)
     )
 
 
-def always_new(count: int = 3) -> Finding:
+def always_new() -> Finding:
     """Other passages at each retrieval."""
     seen: list[str] = []
 
     def find(query: str, engine: Engine) -> tuple[Passage, ...]:
         seen.append(query)
-        return numbered(1 + count * (len(seen) - 1), count)
+        return numbered(1 + 3 * (len(seen) - 1))
 
     return find
 

@@ -37,8 +37,8 @@ def workbench(home: Path, server: OllamaServer | None = None) -> Workbench:
     return Workbench(Config(home=home, ollama_host=address, web="off", history="off"))
 
 
-def choice(bench: Workbench, model: str, evaluator: str = "llm") -> Choice:
-    return Choice(suit(bench.policies["paper"], evaluator), evaluator, model)
+def choice(bench: Workbench, model: str) -> Choice:
+    return Choice(suit(bench.policies["paper"], "llm"), "llm", model)
 
 
 def looks(server: OllamaServer) -> int:

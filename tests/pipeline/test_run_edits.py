@@ -31,9 +31,9 @@ def carried_on(bench: Bench, trace: Trace, pipeline: Pipeline | None = None) -> 
     return pipeline.resume(pipeline.adopt(trace))
 
 
-def told(model: FakeModel, kind: str = "answer") -> str:
-    """What the model was told when it was last asked for this."""
-    return next(messages[-1][1] for asked, messages in reversed(model.asked) if asked == kind)
+def told(model: FakeModel) -> str:
+    """What the model was told when it was last asked for an answer."""
+    return next(messages[-1][1] for asked, messages in reversed(model.asked) if asked == "answer")
 
 
 def named(*marks: str) -> tuple[Passage, ...]:

@@ -63,9 +63,9 @@ def ids(passages: Sequence[Passage]) -> list[str]:
     return [passage.id for passage in passages]
 
 
-def counting(trace: Trace, pages: int = 3) -> list[str]:
+def counting(trace: Trace) -> list[str]:
     assert trace.web is not None
-    return ids(trace.web.evidence(pages))
+    return ids(trace.web.evidence(3))
 
 
 def test_best_chunks_of_a_page_go_on_and_snippets_stand_in_for_pages_that_cannot_be_read() -> None:

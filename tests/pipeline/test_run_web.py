@@ -15,8 +15,8 @@ from crag_core.trace.trace import Trace
 from tests.fakes import QUESTION, WEB_QUERY, Bench, FakeModel, Hand, card, changed, found_web, step_names
 
 
-def waiting(best: float = 0.5) -> tuple[Bench, Trace]:
-    bench = Bench(best=best, model=FakeModel(), web=WebMode.ASK)
+def waiting() -> tuple[Bench, Trace]:
+    bench = Bench(best=0.5, model=FakeModel(), web=WebMode.ASK)
     return bench, bench.pipeline.run(QUESTION)
 
 
@@ -117,11 +117,11 @@ def test_search_that_takes_too_long_is_given_up_and_the_run_goes_on(best: float,
 # --- the time between two searches -----------------------------------------------------------------------------------
 
 
-def cooling(best: float = 0.5, web: WebMode = WebMode.AUTO, reply: WebReply | None = None) -> tuple[Bench, Hand]:
+def cooling(best: float = 0.5, reply: WebReply | None = None) -> tuple[Bench, Hand]:
     """A policy that wants 30 s between two searches, after the first one."""
     watch = Hand()
     policy = changed("paper", web_cooldown=30.0)
-    bench = Bench(policy, best=best, model=FakeModel(), web=web, reply=reply or found_web(), pause=Cooldown(watch))
+    bench = Bench(policy, best=best, model=FakeModel(), reply=reply or found_web(), pause=Cooldown(watch))
     bench.pipeline.run(QUESTION)
     bench.forget_counts()
     return bench, watch

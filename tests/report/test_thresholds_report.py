@@ -45,8 +45,8 @@ def page_of(
     return Page(render_thresholds(preset, of, found, objective))
 
 
-def one_kind(expected: Expected, count: int = 12) -> Board:
-    return board(*(case(n, expected, 0.2 + n / 20) for n in range(count)))
+def one_kind(expected: Expected) -> Board:
+    return board(*(case(n, expected, 0.2 + n / 20) for n in range(12)))
 
 
 def test_the_head_says_what_was_decided_for_what() -> None:

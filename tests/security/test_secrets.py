@@ -153,9 +153,7 @@ def test_a_store_or_history_that_fails_tells_no_password(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "arguments", mostly(["ask", "What does a yacht pay?"], ["ask", "Why?", "--json"], ["ingest", "README.md"])
 )
-def test_the_command_line_prints_none(
-    arguments: list[str], tmp_path: Path, failing: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_line_prints_none(arguments: list[str], tmp_path: Path, failing: dict[str, str]) -> None:
     import os
 
     environment = {**os.environ, **failing, **FAILING_STORES, "CRAG_HOME": str(tmp_path), "CRAG_LOG": "json"}

@@ -83,7 +83,7 @@ def test_an_expansion_has_the_expanded_query() -> None:
     )
 
 
-def looking_again(iterations: int = 3) -> Trace:
+def looking_again() -> Trace:
     """Nothing worth keeping, then half of what the keywords found, then enough."""
     found, grades = graded(0.1, 0.2)
     later = tuple(grade(name, score) for name, score in (("p4", 0.5), ("p5", 0.1), ("p6", 0.95), ("p7", 0.2)))
@@ -91,8 +91,7 @@ def looking_again(iterations: int = 3) -> Trace:
         round_of("keyword", passage("p4"), passage("p5"), query=QUESTION),
         round_of("keyword refine", passage("p6"), passage("p7"), query="ferry fares"),
     )
-    of = replace(AGENTIC, max_rounds=iterations)
-    return trace(of, passages=found, grades=(*grades, *later), rounds=rounds)
+    return trace(AGENTIC, passages=found, grades=(*grades, *later), rounds=rounds)
 
 
 def test_every_iteration_tells_what_it_dropped_and_where_it_looked_next() -> None:

@@ -18,8 +18,8 @@ STRIPS = (
 )
 
 
-def known(*excerpts: Excerpt, notes: tuple[str, ...] = ()) -> Knowledge:
-    return Knowledge(excerpts, (), (), notes)
+def known(*excerpts: Excerpt) -> Knowledge:
+    return Knowledge(excerpts, (), ())
 
 
 BOTH = known(Excerpt(FARES, "…", ("p1#0", "p1#1", "p1#2")), Excerpt(TIMES, "…", ("p2#0", "p2#1")))
@@ -80,8 +80,8 @@ def test_citations_that_exist_are_found(text: str, cited: tuple[int, ...]) -> No
     assert citations(text, 3) == cited
 
 
-def decided(action: Action, reason: str = "best chunk 0.10 < lower 0.30") -> Decision:
-    return Decision(action, "", None, reason, ())
+def decided(action: Action) -> Decision:
+    return Decision(action, "", None, "best chunk 0.10 < lower 0.30", ())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from crag_core.base.types.decisions import Action
 from crag_core.base.types.grades import Grade
 from crag_core.base.types.knowledge import Strip
-from crag_core.base.types.passages import Passage
 from crag_core.base.types.steps import Step, StepState, Usage
 from crag_core.base.types.web import WebOutcome
 from crag_core.trace.reroute import carried_out, reroute
@@ -85,8 +84,8 @@ def test_a_search_that_was_made_counts_whatever_came(outcome: WebOutcome) -> Non
     assert measure(taken(0.5, web=replace(searched(), outcome=outcome)), at=0).searched
 
 
-def with_web(*scores: float | None, web_score: float | None, page: Passage = NEWS) -> Trace:
-    web = searched(page, strips=strips_of(page, (page.text, 0.9)))
+def with_web(*scores: float | None, web_score: float | None) -> Trace:
+    web = searched(NEWS, strips=strips_of(NEWS, (NEWS.text, 0.9)))
     return taken(*scores, web=web, web_grades=(grade("w1", web_score),))
 
 

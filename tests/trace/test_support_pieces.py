@@ -25,9 +25,9 @@ SAME = Piece("p3#0", "Dogs travel free, on a leash.", 3)
 HELD = PieceSet((FERRY, DOGS, YACHT, SAME))
 
 
-def look_up(claim: str, held: PieceSet = HELD, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
+def look_up(claim: str, cited: tuple[int, ...] = ()):  # type: ignore[no-untyped-def]
     weights = dict.fromkeys(content_of(claim, {"the", "a", "of", "at"}), 1.0)
-    return match(weights, names_in(claim, {"the"}), held, range(len(held.pieces)), cited)
+    return match(weights, names_in(claim, {"the"}), HELD, range(len(HELD.pieces)), cited)
 
 
 # --- pieces -----------------------------------------------------------------------------------------------------------

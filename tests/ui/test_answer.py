@@ -168,10 +168,10 @@ VERDICTS = {
 }
 
 
-def opined(text: str, writer: str = "llama3.2", judge: str = JUDGE) -> Trace:
+def opined(text: str) -> Trace:
     """The same, judged by a model."""
     model = FakeModel(check=lambda messages: VERDICTS[messages[1][1].rpartition("Statement: ")[2].split()[0]])
-    return answered(ModelSupport(model, STOP_WORDS), text, writer, judge=judge)
+    return answered(ModelSupport(model, STOP_WORDS), text, judge=JUDGE)
 
 
 def test_a_judged_answer_says_who_judged_and_shows_no_made_up_score() -> None:

@@ -74,9 +74,9 @@ def has_button(app: AppTest, label: str) -> bool:
     return any(one.label == label for one in app.button)
 
 
-def ask_all(app: AppTest, question: str = PRICE) -> AppTest:
+def ask_all(app: AppTest) -> AppTest:
     """Ask, and wait until every configuration has answered, as the page's own timer would."""
-    app.text_input(key="versus_question").set_value(question)
+    app.text_input(key="versus_question").set_value(PRICE)
     next(one for one in app.button if one.label == "Compare").click()
     return settled(app.run())
 

@@ -116,7 +116,7 @@ def test_the_stages_can_be_taken_along(graded: AppTest, offered: Callable[[AppTe
     assert b"not retrieved" in table and b"Which stage failed?" in report
 
 
-def test_the_set_of_a_log_is_tuned_on_its_own_chunks(graded: AppTest, own: Path) -> None:
+def test_the_set_of_a_log_is_tuned_on_its_own_chunks(graded: AppTest) -> None:
     app = press(graded, "Tune thresholds")
     assert not app.exception
     said = shown(app)

@@ -43,9 +43,7 @@ def test_one_bad_file_does_not_stop_the_others(start: Start, tmp_path: Path) -> 
     assert "already indexed as good" in shown(app) and "the older version of this name was removed" in shown(app)
 
 
-def test_the_first_start_indexes_the_sample_documents(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_start_indexes_the_sample_documents(start: Start, tmp_path: Path) -> None:
     app = start(CRAG_HOME=str(tmp_path))
     from ui.session import startup
 

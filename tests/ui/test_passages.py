@@ -47,8 +47,8 @@ def cards(run: tuple[Trace, Policy], **arguments: Any) -> AppTest:
     return drawn(page, run=run[0], policy=run[1], **arguments)
 
 
-def rows(app: AppTest, card: int = 0) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = parts(app, "sentences")[card]["rows"]
+def rows(app: AppTest) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = parts(app, "sentences")[0]["rows"]
     return found
 
 

@@ -28,8 +28,8 @@ def asked(**bench: Any) -> Trace:
     return Bench(**bench).pipeline.run(QUESTION)
 
 
-def data_of(trace: Trace, lower: float | None = None, upper: float | None = None) -> dict[str, Any]:
-    policy = trace.settings.policy.with_thresholds(lower, upper)
+def data_of(trace: Trace) -> dict[str, Any]:
+    policy = trace.settings.policy
     return path_data(run_path(trace, reroute(trace, policy)), policy)
 
 

@@ -37,9 +37,9 @@ def page(taken: Trace, run: Trace, policy: Policy, first: Trace | None = None, a
     draw_changes(view_of(taken, run, policy), first, act("undo"), act("original"))
 
 
-def a_taken_run(count: int = 2, of: str = "paper") -> tuple[Trace, Policy]:
+def a_taken_run(of: str = "paper") -> tuple[Trace, Policy]:
     """Taken at 0.3 and 0.4 with the cut-off 0.35: CORRECT, and two sentences are kept."""
-    run, chosen = a_run(count, of)
+    run, chosen = a_run(2, of)
     chosen = chosen.with_thresholds(0.3, 0.4, 0.35)
     return replace(run, settings=replace(run.settings, policy=chosen)), chosen
 

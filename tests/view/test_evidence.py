@@ -13,7 +13,6 @@ from crag_core.base.types.knowledge import Excerpt, Knowledge
 from crag_core.base.types.passages import Passage
 from crag_core.decision.refine import decompose
 from crag_core.trace.reroute import Reroute, reroute
-from crag_core.trace.trace import Trace
 from crag_core.view.evidence import difference, side_by_side
 from tests.builders import POLICIES, grade, passage, policy, searched, strips_of, trace, web_page
 from tests.made_up_runs import SOURCES, edits_of, facts
@@ -37,8 +36,8 @@ TAKEN = reroute(RUN, PAPER)
 LESS = reroute(replace(RUN, edits=Edits(("p2",))), replace(PAPER, correct=(("keep", None),)))
 
 
-def without(id_: str, run: Trace = RUN) -> Reroute:
-    return reroute(replace(run, edits=Edits((id_,))), PAPER)
+def without(id_: str) -> Reroute:
+    return reroute(replace(RUN, edits=Edits((id_,))), PAPER)
 
 
 @pytest.mark.parametrize(

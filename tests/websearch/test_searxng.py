@@ -25,8 +25,8 @@ def server() -> Iterator[SearXNGServer]:
         yield server
 
 
-def search(server: SearXNGServer, limit: int = 5, query: str = "alan turing", timeout: float = 5.0) -> WebReply:
-    return SearXNG(server.url, timeout).search(query, limit, threading.Event())
+def search(server: SearXNGServer, limit: int = 5, query: str = "alan turing") -> WebReply:
+    return SearXNG(server.url, 5.0).search(query, limit, threading.Event())
 
 
 def test_results_become_web_passages_in_their_order(server: SearXNGServer) -> None:

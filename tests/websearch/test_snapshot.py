@@ -129,9 +129,9 @@ FILLER = "Number {n} of the quay walls was painted white in the spring of that y
 ANSWER = "The night boat to Vennick costs 31 pounds."
 
 
-def story(sentence: str, at: int, sentences: int = 100) -> str:
+def story(sentence: str, at: int) -> str:
     """A long page about other things, with one sentence of interest."""
-    return " ".join(sentence if n == at else FILLER.format(n=n) for n in range(sentences))
+    return " ".join(sentence if n == at else FILLER.format(n=n) for n in range(100))
 
 
 @pytest.mark.parametrize("at", [0, 1, 30, 50, 98, 99])

@@ -29,8 +29,8 @@ def server() -> Iterator[TavilyServer]:
         yield server
 
 
-def search(server: TavilyServer, limit: int = 5, query: str = "alan turing", key: str = KEY) -> WebReply:
-    return Tavily(key, 5.0, server.address).search(query, limit, threading.Event())
+def search(server: TavilyServer, limit: int = 5, query: str = "alan turing") -> WebReply:
+    return Tavily(KEY, 5.0, server.address).search(query, limit, threading.Event())
 
 
 def test_results_become_web_passages_in_their_order(server: TavilyServer) -> None:
