@@ -1,7 +1,7 @@
 """Demo: a run told step by step to people who never heard of CRAG; recorded ones, and one's own."""
 
-from ui.demo import demo_page
+from ui import demo
 from ui.shell import page
 
 page.enter("pages/demo.py")
-demo_page.draw()
+demo.draw()

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from crag_core.app.own_engine import OwnEngine
-from crag_core.base.documents import LARGEST_FILE_MB, MAIN
+from crag_core.app.uploads import check_files
+from crag_core.base.documents import LARGEST_FILE_MB, MAIN, Ingested
 from crag_core.base.text.display import clean, counted
-from ui.documents import indexing
 from ui.documents.document_list import (
     collections_of,
     draw_documents,
@@ -14,7 +14,7 @@ from ui.documents.document_list import (
 )
 from ui.documents.reindex_form import draw_recipe
 from ui.run.job_progress import draw_indexing_live, draw_warming
-from ui.session import app_state, uploads
+from ui.session import access, app_state, background, uploads
 from ui.session.startup import IndexJob
 from ui.shell import page
 from ui.shell.page import draw_report, errors_drawn, is_allowed
@@ -26,6 +26,7 @@ SUPPORTED = (
 )
 FILES, FOLDER = "Files", "A folder"
 FILES_KEY = "documents_files"
+INDEXING = "indexing"
 
 
 def add() -> None:
@@ -34,9 +35,21 @@ def add() -> None:
     collection = (st.session_state.get("documents_collection") or MAIN).strip() or MAIN
     if files:
         with app_state.reporting():
-            indexing.index([(file.name, file.getvalue()) for file in files], collection)
+            index([(file.name, file.getvalue()) for file in files], collection)
         uploads.empty_uploader(FILES_KEY)
         uploads.forget(files)
+
+
+def index(files: list[tuple[str, bytes]], collection: str) -> None:
+    """In the background. Raises `NotAllowed` to all but administrators."""
+    access.require_administrator()
+    check_files(files)
+    store = app_state.workbench().store
+
+    def work(job: IndexJob) -> tuple[Ingested, ...]:
+        return store.ingest(files, job.tell, collection=collection, cancel=job.cancel)
+
+    background.start(INDEXING, work, None, about=object())
 
 
 def draw_engine(engine: OwnEngine) -> None:
@@ -83,13 +96,13 @@ st.markdown(
 )
 draw_warming("documents_stop_start")
 draw_report()
-own = indexing.indexing()
+own: IndexJob | None = background.job(INDEXING)
 busy = own is not None and own.is_running
 with errors_drawn("The index cannot be read"):
     store = app_state.workbench().store
     if is_allowed("add, move and remove documents"):
         draw_adding(busy)
-    for number, other in enumerate(indexing.indexing_of_others()):
+    for number, other in enumerate(background.jobs_of_others(INDEXING)):
         draw_files(other, f"documents_stop_{number}")
     if own is not None and busy:
         draw_files(own, "documents_stop")

@@ -66,7 +66,7 @@ def test_templates_of_reports_let_no_value_through_unescaped() -> None:
     assert found == set()
 
 
-HTML_OF_OURS = {"app.py", "ask.py", "page.py", "demo_page.py", "run_page.py", "fragments.py"}
+HTML_OF_OURS = {"app.py", "ask.py", "page.py", "demo.py", "run_page.py", "fragments.py"}
 
 
 def test_few_places_write_html_and_each_is_known() -> None:
