@@ -10,12 +10,12 @@ from crag_core.base.errors import ModelUnavailable
 from crag_core.base.network.addresses import without_login
 from crag_core.llms.servers import is_name, shown
 
-LOOKING = 3.0
+LOOKING = 2.5
 """Seconds in which a server must list its models."""
 
 
-async def ask_json(url: str, key: str, timeout: float = LOOKING, body: Any = None) -> Any:
-    """The JSON at an address, that of a list or, with a `body`, what is answered to it; within `LOOKING` seconds.
+async def ask_json(url: str, key: str, seconds: float = LOOKING, body: Any = None) -> Any:
+    """The JSON at an address, that of a list or, with a `body`, what is answered to it; within so many seconds.
 
     Raises what `httpx` raises, `TimeoutError`, `ValueError` and `RecursionError`.
     """
@@ -25,10 +25,10 @@ async def ask_json(url: str, key: str, timeout: float = LOOKING, body: Any = Non
 
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     bare, login = without_login(url)
-    bounds = http_guard.hooks(http_guard.LARGEST_LIST, LOOKING)
+    bounds = http_guard.hooks(http_guard.LARGEST_LIST, seconds)
     async with (
-        asyncio.timeout(LOOKING),
-        httpx.AsyncClient(headers=headers, timeout=timeout, auth=login, **bounds) as client,
+        asyncio.timeout(seconds),
+        httpx.AsyncClient(headers=headers, timeout=None, auth=login, **bounds) as client,
     ):
         reply = await (client.get(bare) if body is None else client.post(bare, json=body))
     reply.raise_for_status()
@@ -36,7 +36,7 @@ async def ask_json(url: str, key: str, timeout: float = LOOKING, body: Any = Non
 
 
 def list_entries(
-    url: str, key: str, timeout: float, *, where: tuple[str, str], check: str, start: str, refused: str = ""
+    url: str, key: str, *, where: tuple[str, str], check: str, start: str, refused: str = ""
 ) -> dict[str, dict[str, Any]]:
     """The sound entries of the list at `url` by the name of their model.
 
@@ -49,7 +49,7 @@ def list_entries(
 
     called, (field, name) = shown(url), where
     try:
-        listed = run(ask_json(url, key, timeout))
+        listed = run(ask_json(url, key))
     except NotAsked as error:
         raise ModelUnavailable(f"What answers at {called} {error}.", hint=check) from error
     except httpx.HTTPStatusError as error:

@@ -40,12 +40,12 @@ def _own_key(host: str) -> str:
     return os.environ.get("OLLAMA_API_KEY", "") if is_own else ""
 
 
-def list_models(host: str, timeout: float = 2.0) -> ServerState:
+def list_models(host: str) -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     called = shown(host)
     url = f"{host.rstrip('/')}/api/tags"
     try:
-        listed = list_entries(url, _own_key(host), timeout, where=("models", "model"), check=_CHECK, start=_START)
+        listed = list_entries(url, _own_key(host), where=("models", "model"), check=_CHECK, start=_START)
     except ModelUnavailable as error:
         return ServerState(False, (), error.message, error.hint)
     if not listed:

@@ -18,12 +18,10 @@ _START = "Start it, or check the URL."
 _KEY = "Set OPENAI_API_KEY; it is sent to the server of OPENAI_BASE_URL only."
 
 
-def list_models(url: str, key: str = "", timeout: float = 2.0) -> ServerState:
+def list_models(url: str, key: str = "") -> ServerState:
     """Ask the server for its models; never raises for a server that is away."""
     try:
-        listed = list_entries(
-            _list_of(url), key, timeout, where=("data", "id"), check=_CHECK, start=_START, refused=_KEY
-        )
+        listed = list_entries(_list_of(url), key, where=("data", "id"), check=_CHECK, start=_START, refused=_KEY)
     except ModelUnavailable as error:
         return ServerState(False, (), error.message, error.hint)
     return ServerState(True, tuple(listed)[:MOST_MODELS], too_many(shown(url), len(listed)))
