@@ -232,9 +232,9 @@ def describe(board: Board, rates: Rates, told: dict[str, Any]) -> str:
 
 def advice(found: Recommendation) -> str:
     """Thresholds that are recommended, with how far they can be trusted."""
-    title = "nothing better found, keep yours: " if found.keep else "nearest to the limit: " if found.misses else ""
     lower, upper = readable(found.lower, found.upper)
-    lines = [f"{title}lower {lower}, upper {upper}", *recommendation_lines(found)]
+    lines = [] if found.keep else [f"lower {lower}, upper {upper}"]  # what is kept the next line names
+    lines += recommendation_lines(found)
     if found.guaranteed:
         lines += [found.guaranteed.reason(), found.guaranteed.odds]
     on = f"on {counted(found.judged_on, 'other question')}"

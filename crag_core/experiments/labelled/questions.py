@@ -85,7 +85,6 @@ class UnlabelledQuestion:
     log: str = ""
     record: str = ""
     without: ClassVar[str] = ""
-    answers: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
     def key(self) -> str:

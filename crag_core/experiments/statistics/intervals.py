@@ -128,16 +128,16 @@ class Ratio:
 
 
 class Resamples:
-    """The draws for sets of `count` questions; the same count and seed always give the same."""
+    """The draws for sets of `count` questions; the same count always gives the same."""
 
-    def __init__(self, count: int, draws: int = DRAWS, seed: int = _SEED) -> None:
-        self._count, self._draws, self._seed = count, draws, seed
+    def __init__(self, count: int, draws: int = DRAWS) -> None:
+        self._count, self._draws = count, draws
         self._known: WeakKeyDictionary[Ratio, Array] = WeakKeyDictionary()
 
     @cached_property
     def times(self) -> NDArray[np.uint8]:
         """(draws, questions): how often each question is drawn; 256 times is beyond all chance."""
-        random = np.random.default_rng(self._seed)
+        random = np.random.default_rng(_SEED)
         times = np.empty((self._draws, self._count), dtype=np.uint8)
         for row in times:
             row[:] = np.bincount(random.integers(self._count, size=self._count), minlength=self._count)
