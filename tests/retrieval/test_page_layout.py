@@ -78,6 +78,19 @@ def test_figures_above_the_line_do_not_join_those_before() -> None:
     assert page.text == "It costs 12.50¹ euros"
 
 
+@pytest.mark.parametrize(("size", "turn"), [(1, "11 0 0 11"), (22, "0.5 0 0 0.5")], ids=["by the text", "by half"])
+def test_type_that_is_scaled_flows_as_any_other(size: float, turn: str) -> None:
+    lines = [write(text, 60, 700 - 13 * at, size, turn) for at, text in enumerate((FULL, FULL, "until its end."))]
+    (page,) = read_drawn(b"".join([*lines, write("Apart.", 60, 640, size, turn)]))
+    assert page.text.split("\n\n") == [f"{FULL} {FULL} until its end.", "Apart."]
+
+
+def test_the_mark_of_a_note_does_not_set_the_size_of_its_line() -> None:
+    note = write("1", 60, 703, 6) + write(FULL, 64, 700) + write(FULL, 60, 687) + write("and ends.", 60, 674)
+    (page,) = read_drawn(note)
+    assert page.text == f"1{FULL} {FULL} and ends."
+
+
 def test_lines_of_a_page_that_lies_on_its_side_flow() -> None:
     lines = [FULL, FULL.replace("This", "this"), "until its end."]
     up = b"".join(write(line, 60 + 14 * at, 60, turn="0 1 -1 0") for at, line in enumerate(lines))

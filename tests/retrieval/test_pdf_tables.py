@@ -87,6 +87,33 @@ def test_cells_of_several_lines_are_one() -> None:
     ]
 
 
+def test_centred_headers_of_several_lines_stand_above_wider_cells() -> None:
+    def word(text: str, left: float, y: float, bold: bool = False) -> Line:
+        return Line(text, left, left + 5 * len(text), y, 20, 10, bold, bold)
+
+    def line(*parts: Line) -> Row:
+        return parts[0], parts
+
+    header = [line(word("Room", 60, 700, True), word("Equipment", 200, 700, True)), line(word("Rate", 400, 707, True))]
+    rows = [
+        *header,
+        line(word("a day", 398, 693, True)),
+        *(
+            line(word("Blue", 55, 670)),
+            line(word("a screen, a board and", 130, 676)),
+            line(word("two lamps", 130, 664)),
+        ),
+        line(word("90 EUR", 396, 670)),
+    ]
+    assert read(rows) == [["Room: Blue; Equipment: a screen, a board and two lamps; Rate a day: 90 EUR"]]
+
+
+def test_letters_that_were_cut_apart_are_words_again() -> None:
+    pieces = [("11/2", 60), ("8/26,", 80.5), ("page", 110), ("1", 250)]
+    rows = [(cut := Line(text, left, left + 5 * len(text), 40, 5, 10, False, False), [cut]) for text, left in pieces]
+    assert read(rows) == [["11/28/26, page", "1"]]
+
+
 def test_a_table_goes_on_overleaf_below_the_head_of_the_page() -> None:
     east, west = ("East", "4 m", "7.00", "no"), ("West", "5 m", "8.00", "no")
     foot, head = row(40, "Page 1 of 2"), row(780, "Harbour dues 2025")

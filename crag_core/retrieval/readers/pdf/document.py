@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from crag_core.base.errors import DocumentRefused
 from crag_core.retrieval.readers.page import MAX_PAGES, Page, check_count, name_lost
 from crag_core.retrieval.readers.pdf.lines import BROKEN, Line, by_columns, find_spacing, flow_lines
-from crag_core.retrieval.readers.pdf.rows import WIDE_GAP, Row, TableRows, join_rows
-from crag_core.retrieval.readers.text import normalise_text, raise_figures
+from crag_core.retrieval.readers.pdf.rows import NARROW_GAP, WIDE_GAP, Row, TableRows, join_rows
+from crag_core.retrieval.readers.text import is_row, normalise_text, raise_figures
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -80,24 +80,36 @@ def _extract(content: bytes, name: str) -> tuple[list[tuple[list[Line], str]], l
 def _read_page(document: PdfDocument, index: int, tables: TableRows) -> tuple[list[Line], str]:
     """Its lines, and what was left out of it, in words."""
     rows: list[Row] = []
-    start = 0
     with closing(document[index]) as page, closing(page.get_textpage()) as words:
         values, notes, comments = _read_annotations(document, page)
-        for text in re.split(rf"(?<={BROKEN})|\r\n", words.get_text_range()):
-            if text.strip():
-                first = start + len(text) - len(text.lstrip())
-                line = _place_line(words, _raise_figures(words, text.lstrip(), first), first)
-                parts = [*_parts(words, line, first)]
-                here = [value for value in values if value.y - 3 <= line.y <= value.y + value.size]
-                values = [value for value in values if value not in here]
-                if here:
-                    line = replace(line, text=_put_values(words, line.text, first, here))
-                    parts = [line]
-                rows.append((line, parts))
-            start += _units(text) + 2 * (not text.endswith(BROKEN))
+        for text, start in _printed_lines(words):
+            line = _place_line(words, _raise_figures(words, text, start), start)
+            parts = [*_parts(words, line, start)]
+            here = [value for value in values if value.y - 3 <= line.y <= value.y + value.size]
+            values = [value for value in values if value not in here]
+            if here:
+                line = replace(line, text=_put_values(words, line.text, start, here))
+                parts = [line]
+            rows.append((line, parts))
         lines = by_columns(tables.name_cells(join_rows(rows))) + values + notes
         picture = _say_picture(page, sum(len(line.text) for line in lines))
     return lines, ", ".join(filter(None, [picture, *name_lost({"comment": comments})]))
+
+
+def _printed_lines(words: PdfTextPage) -> Iterator[tuple[str, int]]:
+    """Each with the place of its first letter on the page. PDFium puts lines of a narrow cell behind one another."""
+    start = 0
+    for whole in re.split(rf"(?<={BROKEN})|\r\n", words.get_text_range()):
+        begun, text = start + len(whole) - len(whole.lstrip()), whole.strip()
+        for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
+            at = start + len(whole) - len(whole.lstrip()) + space.start()
+            before, after = _letter(words, at - 1), _letter(words, at + 1)
+            if after.x < before.x and before.y - after.y > before.size / 2:
+                yield whole[begun - start : at - start], begun
+                begun = at + 1
+        if text:
+            yield whole[begun - start :].rstrip(), begun
+        start += _units(whole) + 2 * (not whole.endswith(BROKEN))
 
 
 def _put_values(words: PdfTextPage, text: str, start: int, values: Sequence[Line]) -> str:
@@ -128,9 +140,10 @@ def _units(text: str) -> int:
 def _parts(words: PdfTextPage, line: Line, start: int) -> Iterator[Line]:
     """What of a line stands between wide gaps; `start` is the place of its first letter on the page."""
     begun, text = 0, line.text
+    gap = NARROW_GAP if (line.bold and line.ends_bold) or is_row(text) else WIDE_GAP
     for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
         left, right = _letter(words, start + space.end()).x, _letter(words, start + space.start() - 1).right
-        if left - right > WIDE_GAP * line.size:
+        if left - right > gap * line.size:
             yield _place_line(words, text[begun : space.start()], start + begun)
             begun = space.end()
     yield _place_line(words, text[begun:], start + begun) if begun else line
@@ -193,16 +206,18 @@ def _wide(read: Callable[..., int], *given: object) -> str:
 
 def _place_line(words: PdfTextPage, text: str, start: int) -> Line:
     """`text` from its first letter, at `start` on the page, to its last."""
-    first, last = _letter(words, start), _letter(words, start + len(text.rstrip()) - 1)
+    inner = next((at for at in range(len(text) // 2, len(text)) if not text[at].isspace()), 0)
+    first, middle, last = (_letter(words, start + at) for at in (0, inner, len(text.rstrip()) - 1))
     word = _letter(words, start + len(text.split(maxsplit=1)[0]) - 1)
-    left, y, right, end = first.x, first.y, last.right, word.right
+    # A line may begin or end with the mark of a note, or with small capitals.
+    left, y, right, end, size = first.x, middle.y, last.right, word.right, max(first.size, middle.size, last.size)
     # On a page that lies on its side lines run up or down.
     if abs(last.y - first.y) > abs(last.x - first.x):
         if last.y > first.y:
-            left, y, right, end = first.y, -first.x, last.high, word.high
+            left, y, right, end = first.y, -middle.x, last.high, word.high
         else:
-            left, y, right, end = -first.y, first.x, -last.low, -word.low
-    return Line(text, left, right, y, end - left, first.size, first.is_bold, last.is_bold)
+            left, y, right, end = -first.y, middle.x, -last.low, -word.low
+    return Line(text, left, right, y, end - left, size, first.is_bold, last.is_bold)
 
 
 class _Letter(NamedTuple):
@@ -226,7 +241,10 @@ def _letter(words: PdfTextPage, at: int) -> _Letter:
     x, y, left, right, low, high = (c_double() for _ in range(6))
     raw.FPDFText_GetCharOrigin(words, index, x, y)
     raw.FPDFText_GetCharBox(words, index, left, right, low, high)
-    name, size = create_string_buffer(100), raw.FPDFText_GetFontSize(words, index)
+    name, matrix = create_string_buffer(100), raw.FS_MATRIX()
+    raw.FPDFText_GetMatrix(words, index, matrix)
+    # The size that a font is set to is scaled with the page or the text.
+    size = raw.FPDFText_GetFontSize(words, index) * math.hypot(matrix.c, matrix.d)
     raw.FPDFText_GetFontInfo(words, index, name, len(name), None)
     # Fonts that a file does not bring have no weight, but a name.
     is_bold = raw.FPDFText_GetFontWeight(words, index) >= _BOLD or b"bold" in name.value.lower()

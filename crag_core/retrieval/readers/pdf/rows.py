@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
@@ -16,9 +16,11 @@ Parts = Sequence[Line]
 Row = tuple[Line, Parts]
 
 WIDE_GAP = 1.2  # type sizes; words of justified lines are closer
+NARROW_GAP = 0.5  # in bold and between figures, which prose is not
 
+_TIGHT = 0.15  # letters of one word are closer
 _LEAST_CELLS = 3
-_MOST_HEADS = 3  # lines of a header
+_MOST_HEADS = 8  # lines of a header
 _MOST_READ = 30  # rows below it, to know it by
 _CLOSE = 1.7  # type sizes between the lines of a header, or of a first cell: another row begins with its own
 _LOOSE = 2.5  # between those of a bold header, or of other cells
@@ -30,7 +32,7 @@ _MOST_OVERLEAF = 6  # the same, and the foot and the head of a page
 def join_rows(rows: Sequence[Row]) -> list[Row]:
     """`is_row` for those with cells below or above cells; PDFium cuts some of them at a gap, and they are joined."""
     joined: list[list[Row]] = []
-    for line, parts in rows:
+    for line, parts in _join_words(rows):
         if joined and _is_beside(joined[-1][-1][0], line):
             joined[-1].append((line, parts))
         else:
@@ -47,8 +49,34 @@ def join_rows(rows: Sequence[Row]) -> list[Row]:
     return found
 
 
+def _join_words(rows: Sequence[Row]) -> Iterator[Row]:
+    """Lines that PDFium cuts between letters or words, as in some page headers, are whole."""
+    above: Row | None = None
+    for line, parts in rows:
+        if above and _is_level(above[0], line) and -_TIGHT < (line.left - above[0].right) / line.size < WIDE_GAP:
+            *before, last = above[1]
+            middle = _joined(last, parts[0])
+            above = _joined(above[0], line), [*before, middle, *parts[1:]]
+        else:
+            if above:
+                yield above
+            above = line, parts
+    if above:
+        yield above
+
+
+def _joined(line: Line, other: Line) -> Line:
+    space = " " * (other.left - line.right > _TIGHT * line.size)
+    text = f"{line.text.rstrip()}{space}{other.text}"
+    return replace(line, text=text, right=other.right, ends_bold=other.ends_bold)
+
+
+def _is_level(line: Line, other: Line) -> bool:
+    return abs(line.y - other.y) < 0.1 * line.size
+
+
 def _is_beside(line: Line, other: Line) -> bool:
-    return abs(line.y - other.y) < 0.1 * line.size and other.left - line.right > WIDE_GAP * line.size
+    return _is_level(line, other) and other.left - line.right > WIDE_GAP * line.size
 
 
 def _is_aligned(parts: Parts, beside: Sequence[Parts]) -> bool:
@@ -179,42 +207,69 @@ class _Table:
 
 def _find_table(header: Sequence[Parts], below: Sequence[Row]) -> tuple[_Table, list[list[str]]] | None:
     """The table below a header, and the cells it is known by: rows of one line, or one of several below bold names."""
-    width = len(below[0][1]) if below[0][0].is_row else len(header[-1])
-    body = [parts for _, parts in takewhile(lambda row: row[0].is_row and len(row[1]) == width, below)]
-    gap = header[-1][0].y - below[0][0].y
-    if width < _LEAST_CELLS or len(header[0]) < 2 or not _is_close(header) or gap > _FURTHEST * below[0][0].size:
+    if not _is_header_block(header) or header[-1][0].y - below[0][0].y > _FURTHEST * below[0][0].size:
         return None
+    width = len(below[0][1])
+    body = [parts for _, parts in takewhile(lambda row: row[0].is_row and len(row[1]) == width, below)]
     if body and all(map(is_prose, zip(*body, strict=True))):
         return None
     if body:
         columns = zip(*(parts for parts in (*header, *body) if len(parts) == width), strict=True)
-        edges = [(min(part.left for part in column), max(part.right for part in column)) for column in columns]
+        table = _Table(
+            [], [(min(part.left for part in column), max(part.right for part in column)) for column in columns]
+        )
+        cells = [[part.text.strip() for part in parts] for parts in body]
     elif _is_bold(header):
-        starts = [part.left - part.size / 2 for part in header[-1]]
-        edges = [*pairwise((*starts, math.inf))]
+        table = _Table([], _grow(_columns_of(header), below))
+        taken = table.take(below, min(part.y for parts in header for part in parts))
+        cells = [table.join([parts for _, parts in below[:taken]])]
     else:
         return None
-    table = _Table([], edges)
     table = replace(table, names=table.join(header, may_span=len(header) > 1))
-    if body:
-        cells = [[part.text.strip() for part in parts] for parts in body]
-    else:
-        cells = [table.join([parts for _, parts in below[: table.take(below, header[-1][0].y)]])]
-    is_table = sum(map(bool, table.names)) >= width - 1 and all(map(all, cells)) and is_header(table.names, cells)
-    return (table, cells) if is_table else None
+    width = len(table.edges)
+    is_whole = width >= _LEAST_CELLS and sum(map(bool, table.names)) >= width - 1 and all(map(all, cells))
+    return (table, cells) if is_whole and is_header(table.names, cells) else None
+
+
+def _is_header_block(rows: Sequence[Parts]) -> bool:
+    """One line, or lines of one size below one another; in bold a cell may be beside the lines of another."""
+    is_bold = _is_bold(rows)
+    drops = [above[0].y - below[0].y for above, below in pairwise(rows)]
+    if len(rows[0]) < 2 and not (is_bold and drops and drops[0] <= 0):
+        return False
+    reach = (_LOOSE if is_bold else _CLOSE) * rows[0][0].size
+    return all(_is_alike(rows[0][0], parts[0]) for parts in rows) and all(
+        (-reach if is_bold else 0) < drop < reach for drop in drops
+    )
+
+
+def _columns_of(header: Sequence[Parts]) -> list[tuple[float, float]]:
+    """From left to right; what stands above one another is one column."""
+    found: list[tuple[float, float]] = []
+    for part in sorted((part for parts in header for part in parts), key=lambda part: part.left):
+        if found and part.left < found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], part.right)
+        else:
+            found.append((part.left, part.right))
+    return found
+
+
+def _grow(edges: list[tuple[float, float]], below: Sequence[Row]) -> list[tuple[float, float]]:
+    """The columns with their cells, which may be wider; as far as each part of the lines is in one."""
+    for line, parts in below:
+        wider = edges.copy()
+        for part in parts:
+            gaps = [max(left - part.right, part.left - right) for left, right in wider]
+            if sum(gap < 0 for gap in gaps) > 1 or not _is_alike(below[0][0], line):
+                return edges
+            at = gaps.index(min(gaps))
+            wider[at] = (min(wider[at][0], part.left), max(wider[at][1], part.right))
+        edges = wider
+    return edges
 
 
 def _is_alike(line: Line, other: Line) -> bool:
     return abs(line.size - other.size) < 0.1 * line.size
-
-
-def _is_close(rows: Sequence[Parts]) -> bool:
-    """Lines of one header: of one size, below one another."""
-    spacing = _LOOSE if _is_bold(rows) else _CLOSE
-    return all(
-        _is_alike(row[0], below[0]) and 0 < row[0].y - below[0].y < spacing * row[0].size
-        for row, below in pairwise(rows)
-    )
 
 
 def _is_bold(rows: Sequence[Parts]) -> bool:
