@@ -18,8 +18,8 @@ from random import Random
 from typing import Any
 
 from crag_core.base.text.words import words
-from crag_core.retrieval.chunking.split import JOINED, find_sections, title_of
-from crag_core.retrieval.chunking.text_splitter import Chunk, Size, split_text
+from crag_core.retrieval.chunking.split import JOINED, headings_in, section_at, title_of
+from crag_core.retrieval.chunking.text_splitter import Cut, split_text
 from crag_core.retrieval.readers.text import read_text
 from training.forms import reword
 from training.pairs import Pair
@@ -268,21 +268,21 @@ def cut_document(document: Everyday, count: Count, random: Random) -> _Cut:
     (page,) = read_text(document.text.encode(), "")
     text, became = draw_form(page.text, random)
     length = random.choice(LENGTHS)
-    chunks = list(split_text(text, Size(length, min(30, length // 4)), count))
+    chunks = list(split_text(text, Cut(length, min(30, length // 4)), count))
     title, way = _title(document, random), random.random()
-    sections = [section for _, _, section in find_sections(text, chunks)]
+    sections = _sections(text, chunks)
     headings = [(found.start(), _MARKS.sub("", found.group())) for found in _PLAIN_HEADING.finditer(text)]
     if not any(sections):
-        sections = [next((name for start, name in reversed(headings) if start < one.start), "") for one in chunks]
+        sections = [next((name for start, name in reversed(headings) if start < at), "") for at, _ in chunks]
     # As far as both are known; now and then one alone.
     above = [
         _above(chunk, *([title, section] if way < 0.7 else [title] if way < 0.85 else [section]))
-        for chunk, section in zip(chunks, sections, strict=True)
+        for (_, chunk), section in zip(chunks, sections, strict=True)
     ]
     places = tuple(
         next((new for old, new in became.items() if asked.place in old), asked.place) for asked in document.questions
     )
-    return _Cut(document, tuple(chunk.text for chunk in chunks), tuple(above), places)
+    return _Cut(document, tuple(chunk for _, chunk in chunks), tuple(above), places)
 
 
 def chunks_as_shown(document: Everyday, count: Count) -> list[tuple[str, str]]:
@@ -291,10 +291,15 @@ def chunks_as_shown(document: Everyday, count: Count) -> list[tuple[str, str]]:
     text = page.text
     if is_export(text) and (read := as_read(text)):
         text = read[0]
-    chunks = list(split_text(text, Size(220, 30), count))
+    chunks = list(split_text(text, Cut(), count))
     title = title_of(document.text)
-    sections = [section for _, _, section in find_sections(text, chunks)]
-    return [(_above(chunk, section or title), chunk.text) for chunk, section in zip(chunks, sections, strict=True)]
+    sections = _sections(text, chunks)
+    return [(_above(chunk, section or title), chunk) for (_, chunk), section in zip(chunks, sections, strict=True)]
+
+
+def _sections(text: str, chunks: Sequence[tuple[int, str]]) -> list[str]:
+    places = list(headings_in(text))
+    return [section_at(places, start, chunk) for start, chunk in chunks]
 
 
 def _title(document: Everyday, random: Random) -> str:
@@ -306,9 +311,9 @@ def _title(document: Everyday, random: Random) -> str:
     return document.title if way < 0.8 or not file else file
 
 
-def _above(chunk: Chunk, *names: str) -> str:
+def _above(chunk: str, *names: str) -> str:
     """The names, outermost first, that neither begin the chunk nor say what the one before says."""
-    opening = _MARKS.sub("", chunk.text.split("\n")[0])
+    opening = _MARKS.sub("", chunk.split("\n")[0])
     kept: list[str] = []
     for name in names:
         if name and not opening.startswith(name):

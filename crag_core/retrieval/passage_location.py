@@ -10,6 +10,7 @@ from crag_core.base.types.passages import Passage
 from crag_core.retrieval.index.store import PassageStore
 from crag_core.retrieval.page_view.page_image import Draw, PagePicture, Span, page_picture
 
+_WIDTH = 1400  # pixels
 _MOST_KEPT = 16  # pictures, of 20 MB at most
 
 
@@ -28,9 +29,7 @@ class Places:
         """Whether it comes from a file with printed pages, which `picture` needs."""
         return bool(passage.document_id) and PurePath(passage.source).suffix.lower() == ".pdf"
 
-    def picture(
-        self, passage: Passage, spans: Sequence[Span], page: int | None = None, width: int = 1400
-    ) -> PagePicture:
+    def picture(self, passage: Passage, spans: Sequence[Span], page: int | None = None) -> PagePicture:
         """A page of the passage's document, by default its own, with its text marked.
 
         Raises `DocumentMissing` and `DocumentRefused` as well.
@@ -39,7 +38,7 @@ class Places:
         shown = page or passage.page or 1
         # Only a whole document has several pages.
         text, marked = (passage.text, tuple(spans)) if passage.page in (shown, None) else ("", ())
-        return self._drawn(passage.document_id, shown, text, marked, width)
+        return self._drawn(passage.document_id, shown, text, marked)
 
-    def _draw_page(self, document_id: str, page: int, text: str, marked: tuple[Span, ...], width: int) -> PagePicture:
-        return self._draw(self._store.read_original(document_id), page, text, marked, width)
+    def _draw_page(self, document_id: str, page: int, text: str, marked: tuple[Span, ...]) -> PagePicture:
+        return self._draw(self._store.read_original(document_id), page, text, marked, _WIDTH)

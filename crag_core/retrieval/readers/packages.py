@@ -194,12 +194,9 @@ def text_of(element: Any) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
-def attribute(element: Any, name: str, default: str = "") -> str:
-    """An attribute by its local name, whatever its namespace."""
-    for key, value in element.attrib.items():
-        if key.rpartition("}")[2] == name:
-            return str(value)
-    return default
+def attribute(element: Any, name: str) -> str:
+    """An attribute by its local name, whatever its namespace; "": it has none."""
+    return next((str(value) for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
 
 
 def relations(package: Package, part: str) -> dict[str, str]:
