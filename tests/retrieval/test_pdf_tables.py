@@ -114,6 +114,10 @@ def test_letters_that_were_cut_apart_are_words_again() -> None:
     assert read(rows) == [["11/28/26, page", "1"]]
 
 
+def test_letters_without_a_size_are_read() -> None:
+    assert read([row(700, "a", "b", size=0), row(700, "c", size=0)]) == [["a b", "c"]]
+
+
 def test_a_table_goes_on_overleaf_below_the_head_of_the_page() -> None:
     east, west = ("East", "4 m", "7.00", "no"), ("West", "5 m", "8.00", "no")
     foot, head = row(40, "Page 1 of 2"), row(780, "Harbour dues 2025")

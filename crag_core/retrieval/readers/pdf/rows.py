@@ -53,7 +53,8 @@ def _join_words(rows: Sequence[Row]) -> Iterator[Row]:
     """Lines that PDFium cuts between letters or words, as in some page headers, are whole."""
     above: Row | None = None
     for line, parts in rows:
-        if above and _is_level(above[0], line) and -_TIGHT < (line.left - above[0].right) / line.size < WIDE_GAP:
+        gap = line.left - above[0].right if above else math.inf
+        if above and _is_level(above[0], line) and -_TIGHT * line.size < gap < WIDE_GAP * line.size:
             *before, last = above[1]
             middle = _joined(last, parts[0])
             above = _joined(above[0], line), [*before, middle, *parts[1:]]
