@@ -79,6 +79,13 @@ def load_graph(model: torch.nn.Module, path: Path) -> None:
         raise SystemExit(f"{path}: expected the evaluator's network, found another: {error}") from error
 
 
+def average_with_graph(model: torch.nn.Module, path: Path) -> None:
+    """Give `model` the mean of its weights and those of the 8-bit graph; raises as `load_graph` does."""
+    own = {name: one.clone() for name, one in model.state_dict().items()}
+    load_graph(model, path)
+    model.load_state_dict({name: (one + own[name]) / 2 for name, one in model.state_dict().items()})
+
+
 def float_weights(model: Any) -> Iterator[tuple[str, torch.Tensor]]:
     """Each weight of an 8-bit ONNX graph by its name in PyTorch; matrices are stored transposed and without a name."""
     stored = {one.name: numpy_helper.to_array(one) for one in model.graph.initializer}

@@ -49,6 +49,7 @@ from crag_core.evaluators.shared.model_files import (
 )
 from crag_core.evaluators.shared.pair_encoder import cut_windows, open_reader
 from crag_core.evaluators.shared.strip_places import chances, readable
+from training.base import average_with_graph
 from training.encoding import MAX_TOKENS, counter
 from training.everyday import FOLDER, UNANSWERED, everyday_pairs, is_kept_apart, read_everyday, read_near_misses
 from training.export import export, export_embedder, quantize
@@ -105,7 +106,7 @@ def main() -> None:
     options = _options()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.weights:
-        _write_graphs(options.base, options.weights, options.out)
+        _write_graphs(options.base, options.weights, options.start, options.out)
         (options.out / TOKENIZER).write_bytes((embedder_folder() / "tokenizer.json").read_bytes())
         write_rarity(read_rows(options.data / "train" / "train_en.jsonl.gz"), options.out / RARITY)
     _write_settings(options.out, _PLAIN, _PLAIN_SENTENCE)
@@ -255,9 +256,11 @@ def _sentences_of(rows: Sequence[Row]) -> dict[str, list[str]]:
     return found
 
 
-def _write_graphs(base: Path, weights: Path, out: Path) -> None:
+def _write_graphs(base: Path, weights: Path, start: Path | None, out: Path) -> None:
     model = RetrievalEvaluator(base)
     load_weights(model, weights)
+    if start:
+        average_with_graph(model, start)
     full = out / "full.onnx"
     export(model, full)
     quantize(full, out / MODEL)
@@ -283,6 +286,9 @@ def _write_settings(folder: Path, signals: Signals, sentence: SentenceCurve) -> 
 def _options() -> argparse.Namespace:
     options = parser(__doc__)
     options.add_argument("--weights", type=Path, help="weights.pt of training.train; without: calibrate what is there")
+    options.add_argument(
+        "--start", type=Path, help="the 8-bit graph trained on: the mean of both sets of weights ships"
+    )
     options.add_argument("--limit", type=int, default=6000, help="validation pairs at most, beside the everyday ones")
     options.add_argument("--everyday", type=Path, default=FOLDER, help="folder of the everyday documents")
     return options.parse_args()

@@ -157,6 +157,11 @@ def test_training_goes_on_from_the_graph_that_ships(tmp_path: Path) -> None:
     base.load_graph(other, tmp_path / "model.onnx")
     wanted = trained.state_dict()
     assert all(torch.allclose(one, wanted[name], atol=0.01) for name, one in other.state_dict().items())
+    for weight in other.parameters():
+        torch.nn.init.zeros_(weight)
+    base.average_with_graph(other, tmp_path / "model.onnx")
+    means = dict(other.named_parameters())
+    assert all(torch.allclose(mean, wanted[name] / 2, atol=0.01) for name, mean in means.items())
     export_embedder(TextEmbedder(embedder_folder()), tmp_path / "full.onnx")
     with pytest.raises(SystemExit, match="expected the evaluator's network"):
         base.load_graph(other, tmp_path / "full.onnx")
