@@ -109,7 +109,7 @@ def test_they_show_what_they_are_titled() -> None:
     assert "27 days" in answer_of(first)["text"]
     assert answer_of(saved)["sources"][0]["is_web"] and "shipyard" in answer_of(saved)["text"]
     assert {one["state"] for one in step(elsewhere, "documents").picture["chunks"]} == {"aside"}
-    assert "0.39" in step(low, "decided").caption and "0.75" in step(low, "bar").caption
+    assert "the bar is at 0.35" in step(low, "decided").caption and "0.75" in step(low, "bar").caption
     both = step(two, "policies").picture["readings"]
     assert [one["outcome"].verdict.action for one in both] == ["CORRECT", "INCORRECT"]
     assert answer_of(trap)["text"] == "" and "14.00" in answer_of(trap)["nearest"]["text"]
