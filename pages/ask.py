@@ -1,5 +1,7 @@
 """Ask: the question, the answer, the decision with its reason, and the evidence sentence by sentence."""
 
+import streamlit as st
+
 from crag_core.app.background_jobs import Job
 from crag_core.trace.trace import Trace
 from ui.ask import draw_conversation, draw_question, draw_recorded, draw_welcome
@@ -12,9 +14,10 @@ from ui.shell.page import draw_report
 
 page.enter("pages/ask.py")
 run = run_job.current()  # its id stands in the address
-if run is None:
-    draw_welcome()
-draw_conversation(run)
+with st.container(key="above_question"):  # so that the question has one place on the page, and is never drawn twice
+    if run is None:
+        draw_welcome()
+    draw_conversation(run)
 draw_question(busy=isinstance(run, Job))
 draw_report()
 match run:
