@@ -78,10 +78,10 @@ def test_figures_above_the_line_do_not_join_those_before() -> None:
     assert page.text == "It costs 12.50¹ euros"
 
 
-@pytest.mark.parametrize(("size", "turn"), [(1, "11 0 0 11"), (22, "0.5 0 0 0.5")], ids=["by the text", "by half"])
-def test_type_that_is_scaled_flows_as_any_other(size: float, turn: str) -> None:
-    lines = [write(text, 60, 700 - 13 * at, size, turn) for at, text in enumerate((FULL, FULL, "until its end."))]
-    (page,) = read_drawn(b"".join([*lines, write("Apart.", 60, 640, size, turn)]))
+def test_type_that_is_scaled_flows_as_any_other() -> None:
+    """As in files of Word: the font is set to size 1, and the text enlarges it."""
+    lines = [write(text, 60, 700 - 13 * at, 1, "11 0 0 11") for at, text in enumerate((FULL, FULL, "until its end."))]
+    (page,) = read_drawn(b"".join([*lines, write("Apart.", 60, 640, 1, "11 0 0 11")]))
     assert page.text.split("\n\n") == [f"{FULL} {FULL} until its end.", "Apart."]
 
 

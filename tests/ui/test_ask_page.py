@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block
 
 from crag_core.base.data_files import DATA
 from crag_core.base.types.decisions import Action
@@ -66,6 +67,17 @@ def test_moving_a_slider_reroutes_without_any_call(start: Start, monkeypatch: py
     assert ["AMBIGUOUS" in verdicts[0], "INCORRECT" in verdicts[1], "CORRECT" in verdicts[2]] == [True] * 3
     assert calls == []
     assert job_named(app, "run") is None
+
+
+def test_the_question_has_one_place_on_the_page_before_and_after_a_run(start: Start) -> None:
+    """Streamlit would draw it twice for a moment."""
+
+    def place(app: AppTest) -> list[int]:
+        return [at for at, part in app.main.children.items() if isinstance(part, Block) and part.get("text_input")]
+
+    app = start()
+    before = place(app)
+    assert len(before) == 1 and place(ask(app, PRICE)) == before
 
 
 def test_carrying_out_another_route_makes_a_new_run(start: Start) -> None:

@@ -49,8 +49,8 @@ def page_picture(original: bytes, page: int, text: str, spans: Sequence[Span], w
     """Page `page` (from 1) of a PDF, drawn `width` pixels wide, with `text` marked on it.
 
     The text is found by its letters, since reading normalises white space, hyphens and line breaks, and puts headers
-    before the cells of tables. Text outside of all
-    spans is marked as neither kept nor dropped. A page of an extreme shape becomes narrower.
+    before the cells of tables. Text outside of all spans is marked as neither kept nor dropped. A page of an extreme
+    shape becomes narrower.
     Raises `DocumentRefused` for a file that cannot be drawn, and for a page that it does not have.
     """
     with open_sheet(original, page, width) as sheet:

@@ -234,4 +234,7 @@ def _runs(rows: Rows, found: Sequence[Mapping[str, Any]]) -> tuple[KeptRun, ...]
 
 
 def _read_label(text: str) -> Label:
-    return from_plain(Label, json.loads(text), "label")
+    try:
+        return from_plain(Label, json.loads(text), "label")
+    except (ValueError, RecursionError) as error:
+        raise BadRecord(f"This is not a kept label: not valid JSON ({error}).") from error

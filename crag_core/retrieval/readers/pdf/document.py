@@ -98,17 +98,18 @@ def _read_page(document: PdfDocument, index: int, tables: TableRows) -> tuple[li
 
 def _printed_lines(words: PdfTextPage) -> Iterator[tuple[str, int]]:
     """Each with the place of its first letter on the page. PDFium puts lines of a narrow cell behind one another."""
-    start = 0
+    start = 0  # of a line on the page, as PDFium ends them
     for whole in re.split(rf"(?<={BROKEN})|\r\n", words.get_text_range()):
-        begun, text = start + len(whole) - len(whole.lstrip()), whole.strip()
+        text = whole.strip()
+        begun = first = start + len(whole) - len(whole.lstrip())
         for space in re.finditer(r"(?<=\S) (?=\S)", text) if len(text) == _units(text) else ():
-            at = start + len(whole) - len(whole.lstrip()) + space.start()
+            at = first + space.start()
             before, after = _letter(words, at - 1), _letter(words, at + 1)
             if after.x < before.x and before.y - after.y > before.size / 2:
-                yield whole[begun - start : at - start], begun
+                yield text[begun - first : at - first], begun
                 begun = at + 1
         if text:
-            yield whole[begun - start :].rstrip(), begun
+            yield text[begun - first :], begun
         start += _units(whole) + 2 * (not whole.endswith(BROKEN))
 
 
